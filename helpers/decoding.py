@@ -1,0 +1,171 @@
+"""Decoding: the sampling filters, the no-cache oracle, the cached decoder, and one plain loop over either.
+
+A *decoder* is anything with `prefill(tokens [B, T]) -> logits [B, V]`, which starts a new sequence, and
+`decode(token [B]) -> logits [B, V]`, one step. There is no base class: a learner's functions, a faulty decoder and a
+Hugging Face model all fit. Further calls (`extend`, `layers`, `crop`, `reorder`, `fork`) unlock further checks.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from .cache import ConcatCache
+
+
+class CachedDecoder:
+    """Prefill, then one token a step: every token's keys and values are computed once."""
+
+    def __init__(self, model, new_cache: Callable | None = None):
+        self.model = model
+        self.block_size = model.config.block_size
+        self.new_cache = new_cache or (lambda: ConcatCache(model.config.n_layers))
+        self.cache = None
+
+    def start(self):
+        """A new sequence gets a new cache."""
+        self.cache = self.new_cache()
+
+    def prefill(self, tokens):
+        self.start()
+        return self.extend(tokens)
+
+    def decode(self, token):
+        return self.extend(token[:, None])  # [B] -> [B, 1]
+
+    @torch.inference_mode()
+    def extend(self, tokens):
+        """Feed a chunk `[B, T]` on top of what is cached; logits `[B, V]` after its last token."""
+        if self.cache is None:
+            raise ValueError("nothing is cached yet: call prefill before decode or extend")
+        return self.model(tokens, self.cache, last_only=True)[:, -1]
+
+    def layers(self):
+        return self.cache.layers()
+
+    def crop(self, length):
+        self.cache.crop(length)
+
+    def reorder(self, parents):
+        self.cache.reorder(parents)
+
+    def fork(self):
+        twin = type(self)(self.model, self.new_cache)
+        twin.cache = self.cache.fork()
+        return twin
+
+
+class Oracle:
+    """The same calls without a cache: keeps only the token ids and computes the whole sequence again each time."""
+
+    def __init__(self, model):
+        self.model = model
+        self.block_size = model.config.block_size
+        self.tokens = None  # [B, T so far]
+
+    def prefill(self, tokens):
+        self.tokens = tokens[:, :0] if isinstance(tokens, torch.Tensor) and tokens.dim() == 2 else None
+        return self.extend(tokens)
+
+    def decode(self, token):
+        return self.extend(token[:, None])
+
+    @torch.inference_mode()
+    def extend(self, tokens):
+        self.tokens = tokens if self.tokens is None else torch.cat([self.tokens, tokens], dim=1)
+        return self.model(self.tokens, last_only=True)[:, -1]
+
+
+@dataclass
+class Generation:
+    """What a loop produced: `prompt [B, T0]`, new `tokens [B, n]` and the `logits [B, n, V]` each was chosen from."""
+
+    prompt: torch.Tensor
+    tokens: torch.Tensor
+    logits: torch.Tensor
+
+
+def check_room(decoder, prompt, new):
+    """Raise ValueError where prompt + new - 1 tokens do not fit the block (the last new token is never fed)."""
+    if not isinstance(new, int) or new < 0:
+        raise ValueError(f"max_new_tokens must be a whole number, 0 or more, not {new!r}")
+    block, T0 = getattr(decoder, "block_size", None), prompt.shape[1]
+    if block is not None and T0 + max(new - 1, 0) > block:
+        fits = max(block - T0 + 1, 0)
+        raise ValueError(
+            f"a prompt of {T0} tokens and {new} new ones need {T0 + new - 1} positions, the block has {block}; "
+            + (f"at most {fits} new tokens fit" if T0 <= block else f"shorten the prompt by {T0 - block}")
+        )
+
+
+def generate(decoder, prompt, max_new_tokens, *, temperature=0.0, top_k=None, top_p=None, stop=None, generator=None):
+    """Feed `prompt` `[B, T0]`, then `max_new_tokens` times: choose a token from the logits, feed it.
+
+    temperature 0 is greedy. `stop` (a token id) ends a row; the rest of that row is filled with the stop token, and the
+    loop ends when all rows have stopped. The last token is chosen but not fed, so T0 + n - 1 tokens are cached at the
+    end. Returns a `Generation`. Raises ValueError for a prompt or sampling values out of range.
+    """
+    check_room(decoder, prompt, max_new_tokens)
+    check_sampling(temperature, top_k, top_p)
+    logits, tokens = [decoder.prefill(prompt)], []  # [B, V] each; [B] each
+    done = torch.zeros(prompt.shape[0], dtype=torch.bool, device=prompt.device)
+    for step in range(max_new_tokens):
+        if step:
+            logits.append(decoder.decode(tokens[-1]))
+        token = choose(logits[-1], temperature, top_k, top_p, generator)
+        if stop is not None:
+            token = token.masked_fill(done, stop)
+            done = done | (token == stop)
+        tokens.append(token)
+        if stop is not None and bool(done.all()):
+            break
+    new = torch.stack(tokens, dim=1) if tokens else prompt[:, :0]
+    return Generation(prompt, new, torch.stack(logits, dim=1)[:, : new.shape[1]])
+
+
+def teacher_forced(decoder, prompt, tokens):
+    """Logits `[B, n, V]` when the given `tokens` `[B, n]` are fed whatever the decoder would choose itself.
+
+    Entry 0 is the prefill's logits, entry k those after feeding token k - 1: the same steps as `generate` makes.
+    """
+    logits = [decoder.prefill(prompt)]
+    logits += [decoder.decode(tokens[:, step]) for step in range(tokens.shape[1] - 1)]
+    return torch.stack(logits, dim=1)[:, : tokens.shape[1]]
+
+
+def check_sampling(temperature, top_k, top_p):
+    """Raise ValueError for values that no distribution can be made from."""
+    if not 0 <= temperature < float("inf"):  # NaN fails this too
+        raise ValueError(f"temperature must be 0 (greedy) or a positive number, not {temperature}")
+    if top_k is not None and (not isinstance(top_k, int) or top_k < 1):
+        raise ValueError(f"top_k must be a whole number of at least 1, not {top_k!r}; leave it out to keep all tokens")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p must be above 0 and at most 1, not {top_p}; leave it out to keep all tokens")
+
+
+def choose(logits, temperature=0.0, top_k=None, top_p=None, generator=None):
+    """Next token `[B]` from logits `[B, V]`: argmax at temperature 0, else a draw from the filtered distribution."""
+    if temperature == 0:
+        return logits.argmax(dim=-1)
+    logits = keep_top_p(keep_top_k(logits / temperature, top_k), top_p)
+    return torch.multinomial(logits.softmax(dim=-1), 1, generator=generator)[:, 0]
+
+
+def keep_top_k(logits, k):
+    """All but the k largest logits of each row become -inf; ties at the border are kept. Raises ValueError for k > V."""
+    if k is None:
+        return logits
+    if k > logits.shape[-1]:
+        raise ValueError(f"top_k is {k}, but the vocabulary has only {logits.shape[-1]} tokens")
+    border = logits.topk(k, dim=-1).values[..., -1:]  # [B, 1]
+    return logits.masked_fill(logits < border, float("-inf"))
+
+
+def keep_top_p(logits, p):
+    """Keep the smallest set of likeliest tokens whose probability reaches p (Holtzman et al. 2020); never empty."""
+    if p is None:
+        return logits
+    ordered, ids = logits.sort(dim=-1, descending=True)
+    probs = ordered.softmax(dim=-1)
+    before = probs.cumsum(dim=-1) - probs  # mass of the tokens ahead of this one: 0 for the first, which stays
+    return logits.masked_fill((before >= p).scatter(-1, ids, before >= p), float("-inf"))
