@@ -1,0 +1,110 @@
+"""The exercises and graded questions of the course: name, points, checks in order, staged hints."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+EXERCISES: dict[str, "Exercise"] = {}
+
+
+class Wrong(Exception):
+    """What a check raises: `seen` is the fact (expected, got, where), `looks_like` the known mistake that fits."""
+
+    def __init__(self, seen, looks_like=None):
+        super().__init__(seen)
+        self.seen, self.looks_like = seen, looks_like
+
+
+@dataclass(frozen=True)
+class Check:
+    """One row of a result. `run(answer)` raises `Wrong`, or returns None or a detail to print behind the title."""
+
+    title: str
+    run: Callable
+    points: int = 1
+
+
+@dataclass
+class Exercise:
+    """One thing to write. `call` is how the checks use it, as in `decode_step(model, token, past)`."""
+
+    name: str
+    lesson: str  # "05"
+    call: str
+    minutes: int
+    difficulty: str  # "easy", "medium" or "hard"
+    hints: tuple[str, ...]
+    checks: list[Check] = field(default_factory=list)
+    seconds: float = 10.0  # for each check; a loop is stopped after that
+
+    def __post_init__(self):
+        if self.name in EXERCISES:
+            raise ValueError(f"there are two exercises named {self.name!r}: names are unique in the course")
+        EXERCISES[self.name] = self
+
+    @property
+    def points(self):
+        return sum(check.points for check in self.checks)
+
+    def check(self, title, points=1):
+        """Decorator: append a check. It runs only if all checks before it passed."""
+
+        def add(run):
+            self.checks.append(Check(title, run, points))
+            return run
+
+        return add
+
+    def unfit(self, answer):
+        """In words, why `answer` cannot be graded at all; None if it can."""
+        if not callable(answer):
+            return f"{self.name} is {kind(answer)}, not something that can be called as {self.call}"
+
+
+@dataclass
+class Question(Exercise):
+    """A graded question: `text`, `options` (letter -> words), the `right` letter or number, a reason for each answer.
+
+    `reasons` maps an answer to what follows from it; the right one's is printed on a pass, a wrong one's on a fail.
+    """
+
+    call: str = ""
+    minutes: int = 2
+    difficulty: str = "easy"
+    hints: tuple[str, ...] = ()
+    text: str = ""
+    options: dict[str, str] = field(default_factory=dict)
+    right: object = None
+    reasons: dict = field(default_factory=dict)
+    worth: int = 1
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check("the answer", self.worth)(self.judge)
+
+    def unfit(self, answer):
+        if self.options and answer not in self.options:
+            return f"{self.name} is {answer!r}; it should be one of {', '.join(map(repr, self.options))}"
+        if not self.options and (isinstance(answer, bool) or not isinstance(answer, (int, float))):
+            return f"{self.name} is {answer!r}; it should be a number"
+
+    def judge(self, answer):
+        if answer == self.right:
+            return f"{answer!r}. {self.reasons.get(answer, '')}".rstrip()
+        raise Wrong(f"the answer {answer!r}. {self.reasons.get(answer, '')}".rstrip())
+
+
+def kind(value):
+    """A value's type in a learner's words."""
+    names = {"NoneType": "None (is a `return` missing?)", "generator": "a generator (the function contains `yield`)"}
+    name = type(value).__name__
+    return names.get(name, f"{'an' if name[0] in 'aeiou' else 'a'} {name}")
+
+
+def find(name):
+    """The exercise `name`; ValueError with the nearest known names if there is none."""
+    if name not in EXERCISES:
+        near = difflib.get_close_matches(str(name), EXERCISES, n=3)
+        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise ValueError(f"there is no exercise {name!r}{hint}")
+    return EXERCISES[name]
