@@ -1,0 +1,95 @@
+"""Comparing a decoder with the no-cache oracle, step by step, and the tolerance that such a comparison needs."""
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from ..decoding import Oracle, teacher_forced
+from ..figures import approx
+from ..model import OutOfPositions
+
+
+@dataclass
+class StepTable:
+    """One entry a step: 0 is the prefill, step k has been fed token k - 1 of the oracle's.
+
+    differences: largest |decoder - oracle| over batch and vocabulary; same_argmax: whether every row would choose the
+    same token; lengths: rows that each layer's keys really hold (empty where the decoder does not show its layers);
+    fed: tokens fed so far, which is what the lengths should be; error: why the trace ends early, if it does.
+    """
+
+    differences: list[float] = field(default_factory=list)
+    same_argmax: list[bool] = field(default_factory=list)
+    lengths: list[list[int]] = field(default_factory=list)
+    fed: list[int] = field(default_factory=list)
+    error: str | None = None
+
+    def first_wrong(self, tolerance):
+        """The first step beyond `tolerance` (a NaN counts), or None. A step that raised is the first wrong one."""
+        wrong = [step for step, difference in enumerate(self.differences) if not difference <= tolerance]
+        return wrong[0] if wrong else len(self.differences) if self.error else None
+
+    def __repr__(self):
+        rows = zip(self.fed, self.lengths, self.differences, self.same_argmax)
+        lines = ["step  tokens fed  rows in each layer    largest difference  same argmax"]
+        for step, (fed, lengths, difference, same) in enumerate(rows):
+            held = " ".join(map(str, lengths)) or "not shown"
+            lines.append(f"{step:>4}  {fed:>10}  {held:<20}  {approx(difference):<18}  {'yes' if same else 'NO'}")
+        return "\n".join(lines + ([f"ended: {self.error}"] if self.error else []))
+
+
+@torch.inference_mode()
+def compare(decoder, oracle, prompt, tokens):
+    """Feed both the `prompt` `[B, T0]`, then `tokens` `[B, n]` whatever they would choose: a `StepTable` of n steps."""
+    table = StepTable()
+    for step in range(tokens.shape[1]):
+        try:
+            seen = decoder.decode(tokens[:, step - 1]) if step else decoder.prefill(prompt)  # [B, V]
+        except OutOfPositions as error:
+            table.error = str(error)
+            return table
+        wanted = oracle.decode(tokens[:, step - 1]) if step else oracle.prefill(prompt)
+        if seen.shape != wanted.shape:  # a difference of broadcast tensors would mean nothing
+            raise ValueError(
+                f"step {step}: the decoder gave logits of {list(seen.shape)}, expected {list(wanted.shape)}"
+            )
+        table.differences.append(float((seen.double() - wanted.double()).abs().max()))
+        table.same_argmax.append(bool((seen.argmax(-1) == wanted.argmax(-1)).all()))
+        table.lengths.append([k.shape[2] for k, _ in decoder.layers()] if hasattr(decoder, "layers") else [])
+        table.fed.append(prompt.shape[1] + step)
+    return table
+
+
+@torch.inference_mode()
+def rounding(model, prompt, tokens):
+    """How far legitimate ways to compute the same logits lie apart, without any cache: `{what was changed: difference}`.
+
+    Each way is mathematically the same forward pass; what differs is the order in which floats are added.
+    """
+    reference = teacher_forced(Oracle(model), prompt, tokens)  # [B, n, V]
+    T0, n = prompt.shape[1], tokens.shape[1]
+    whole = torch.cat([prompt, tokens], dim=1)  # [B, T0 + n]
+    new = slice(T0 - 1, T0 - 1 + n)  # the positions whose logits choose the n tokens
+    with sdpa_kernel(SDPBackend.MATH):
+        by_matmul = teacher_forced(Oracle(model), prompt, tokens)
+    ways = {
+        "all steps in one pass": model(whole)[:, new],
+        "batch doubled": teacher_forced(Oracle(model), prompt.repeat(2, 1), tokens.repeat(2, 1))[: len(prompt)],
+        "row by row": torch.cat([teacher_forced(Oracle(model), p[None], t[None]) for p, t in zip(prompt, tokens)]),
+        "attention by plain matmul": by_matmul,
+    }
+    return {name: float((logits - reference).abs().max()) for name, logits in ways.items()}
+
+
+def tolerance(nulls, faults):
+    """Halfway, on a log scale, between the largest rounding and the smallest fault; both lists of differences.
+
+    Raises ValueError where less than a factor of 3 lies on either side: then no threshold can tell them apart.
+    """
+    floor = max(max(nulls), torch.finfo(torch.float64).tiny)
+    ceiling = min(faults)
+    if not ceiling >= 9 * floor:
+        raise ValueError(f"rounding reaches {floor:.1e} and the smallest fault only {ceiling:.1e}: inconclusive")
+    return math.sqrt(floor * ceiling)
