@@ -1,0 +1,107 @@
+"""Diagnosis by witness: which known bug, replayed by an independent decoder, reproduces these logits.
+
+A hypothesis is accepted when its witness gives the decoder's logits in *every* script that was run, right ones and
+wrong ones, to within the measured tolerance. What is equal in all of them is reported together, likeliest first.
+"""
+
+import math
+from dataclasses import dataclass
+
+from .hypotheses import Hypothesis, catalogue
+from .scripts import missing, run
+from .witness import Witness
+
+
+@dataclass(frozen=True)
+class Match:
+    """A hypothesis that reproduces the logits: `residual` is the largest difference left, `where` the scripts it explains."""
+
+    hypothesis: Hypothesis
+    residual: float
+    where: tuple
+    same_rows: bool  # does it also hold as many rows per layer as the decoder does?
+
+
+def diagnose(reference, scripts, traces, tolerance, capacities=(), budget=4000):
+    """Ranked `Match`es for the traces of `scripts` (dicts by script name). Empty: nothing known reproduces them.
+
+    First one hypothesis for everything, then one per failing script (several bugs that show in different calls), then
+    pairs (several bugs in one call), at most `budget` of them.
+    """
+    known = catalogue(reference, capacities)
+    failing = [s for s in scripts if traces[s.name].differs]
+    passing = [s for s in scripts if not traces[s.name].differs]
+    order = sorted(failing, key=lambda s: len(s.calls)) + passing
+    tried = {h: explain(reference, h, order, traces, tolerance) for h in known}
+    found = [match for match, _ in tried.values() if match]
+    if not found:
+        found = per_script(reference, known, failing, traces, tolerance)
+    if not found:
+        found = pairs(reference, known, tried, order, traces, tolerance, budget)
+    return sorted(found, key=lambda m: not m.same_rows)
+
+
+def explain(reference, hypothesis, scripts, traces, tolerance):
+    """(Match or None, number of steps reproduced) of one hypothesis over the scripts, stopping at the first mismatch."""
+    residual, steps, same_rows = 0.0, 0, True
+    for script in scripts:
+        witness = Witness(reference, hypothesis.rules)
+        worst, n, rows = replay(script, witness, traces[script.name], tolerance)
+        residual, steps = max(residual, worst), steps + n
+        if worst > tolerance:
+            return None, steps
+        same_rows = same_rows and rows
+    where = tuple(s.name for s in scripts if traces[s.name].differs)
+    return Match(hypothesis, residual, where, same_rows), steps
+
+
+def replay(script, witness, trace, tolerance):
+    """(largest difference, steps within the tolerance, equal row counts) of a witness against one recorded trace."""
+    if missing(script, witness):
+        return math.inf, 0, False
+    worst, steps = 0.0, 0
+
+    def watch(step, logits):
+        nonlocal worst, steps
+        if step >= len(trace.logits):
+            return True
+        worst = max(worst, float((logits.double() - trace.logits[step].double()).abs().max()))
+        steps += worst <= tolerance
+        return worst > tolerance
+
+    mine = run(script, witness, watch=watch)
+    if worst <= tolerance and steps < len(trace.logits):
+        worst = math.inf  # the witness could not go on where the decoder did
+    return worst, steps, all(a == b for a, b in zip(mine.rows, trace.rows) if b is not None)
+
+
+def per_script(reference, known, failing, traces, tolerance):
+    """One explanation for each failing script by itself; empty unless every one of them has one."""
+    found = {}
+    for script in failing:
+        fits = [explain(reference, h, [script], traces, tolerance)[0] for h in known]
+        fits = [match for match in fits if match]
+        if not fits:
+            return []
+        for match in fits:
+            before = found.get(match.hypothesis)
+            found[match.hypothesis] = match if before is None else merge(before, match)
+    return sorted(found.values(), key=lambda m: -len(m.where))
+
+
+def merge(a, b):
+    return Match(a.hypothesis, max(a.residual, b.residual), a.where + b.where, a.same_rows and b.same_rows)
+
+
+def pairs(reference, known, tried, scripts, traces, tolerance, budget):
+    """Double faults: pairs whose rules do not overlap, those first whose one half already reproduces most steps."""
+    bugs = [h for h in known if h.family != "rounding"]
+    bugs.sort(key=lambda h: -tried[h][1])
+    makes = ((a, b) for i, a in enumerate(bugs) for b in bugs[:i] if not set(a.rules) & set(b.rules))
+    found = []
+    for count, (a, b) in enumerate(makes):
+        if count >= budget or len(found) >= 3:
+            break
+        match, _ = explain(reference, b + a, scripts, traces, tolerance)
+        found += [match] if match else []
+    return found
