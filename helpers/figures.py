@@ -25,9 +25,8 @@ UNITS = (
     "×",
     "%",
 )
-MASK = re.compile(
-    r"≈ -?(?:\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?|inf|nan)(?: (?:" + "|".join(map(re.escape, UNITS)) + r")(?!\w))?"
-)
+LONGEST_FIRST = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
+MASK = re.compile(rf"≈ -?(?:\d+(?:,\d{{3}})*(?:\.\d+)?(?:e[+-]?\d+)?|inf|nan)(?: (?:{LONGEST_FIRST})(?!\w))?")
 
 
 def approx(value, unit=""):

@@ -22,7 +22,10 @@ def check(name, namespace=None):
         exercise = find(name)
     except ValueError as error:
         return Result(0, f"{name}: {error}", attempted=False)
-    result = grade(exercise, user_names() if namespace is None else namespace)
+    try:
+        result = grade(exercise, user_names() if namespace is None else namespace)
+    except Exception as error:  # noqa: BLE001 (*Run All* must go on; this is a fault of the check, and it says so)
+        return Result(0, f"{name}: the check itself failed with {type(error).__name__}: {error}", attempted=False)
     try:
         message = progress.record(name, float(result), exercise.points) if result.attempted else None
     except (OSError, TimeoutError) as error:
@@ -75,10 +78,15 @@ def grade(exercise, names):
 
 
 def given(answer):
-    """A plain function gets copies of the tensors it is called with, so that one check cannot spoil the next."""
+    """A plain function gets copies of its tensors, and torch's state is put back: no call can spoil the next one."""
     if isinstance(answer, type) or not callable(answer):
         return answer
-    return lambda *args, **options: answer(*copied(list(args)), **copied(options))
+
+    def call(*args, **options):
+        with guard.state_kept():
+            return answer(*copied(list(args)), **copied(options))
+
+    return call
 
 
 def run_checks(exercise, answer, names, notes):
@@ -113,6 +121,7 @@ def explain(exercise, error, names):
     if isinstance(error, Wrong):
         return error.seen, error.looks_like
     place = where(error, names)
+    inside = place or ", outside the notebook's code, with what it returned"
     if isinstance(error, guard.TooLong):
         return f"still running after {exercise.seconds:g} seconds{place}", "a loop whose end condition is never met"
     if isinstance(error, (guard.Exit, SystemExit)):
@@ -121,14 +130,14 @@ def explain(exercise, error, names):
         return f"the code asked for more memory than a check allows{place}", "a size with a factor too many in it"
     called = f"; the check calls {exercise.call}" if isinstance(error, TypeError) else ""
     words = str(error).strip().split("\n")[0][:300] or "no message"
-    return f"{type(error).__name__}{place}: {words}{called}", None
+    return f"{type(error).__name__}{inside}: {words}{called}", None
 
 
 def where(error, names):
-    """The innermost line of the learner's own code on the way to the error."""
+    """The innermost line of the learner's own code on the way to the error; empty if there is none."""
     frames = [(f, line) for f, line in traceback.walk_tb(error.__traceback__) if f.f_globals is names]
     if not frames:
-        return ", outside the notebook's code, with what it returned"
+        return ""
     frame, line = frames[-1]
     text = linecache.getline(frame.f_code.co_filename, line).strip()
     return f", in {frame.f_code.co_name}, line {line}" + (f" `{text}`" if text else "")

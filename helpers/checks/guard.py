@@ -57,7 +57,9 @@ def run(function, argument, namespace, seconds):
             try:
                 outcome.value = function(argument)
             finally:
-                stop()
+                late = stop()
+            if late:  # the code swallowed it and came to an end after all
+                raise TooLong
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 (a learner's code may raise anything)
@@ -90,14 +92,18 @@ def output_to(stream):
 
 
 def limit_time(seconds):
-    """Raise TooLong in this thread after `seconds`, and each second after that, until the returned function is called."""
-    thread, lock, ended = threading.get_ident(), threading.Lock(), threading.Event()
+    """Raise TooLong in this thread after `seconds`, and each second after that, until the returned function is called.
+
+    That function says whether the time was over.
+    """
+    thread, lock, ended, late = threading.get_ident(), threading.Lock(), threading.Event(), threading.Event()
 
     def watch():
         wait = seconds
         while not ended.wait(wait):
             with lock:
                 if not ended.is_set():
+                    late.set()
                     throw(thread, TooLong)
             wait = 1.0
 
@@ -105,6 +111,7 @@ def limit_time(seconds):
         with lock:
             ended.set()
             throw(thread, None)  # takes back one that was not delivered yet
+        return late.is_set()
 
     threading.Thread(target=watch, daemon=True).start()
     return stop

@@ -83,15 +83,23 @@ class Question(Exercise):
         self.check("the answer", self.worth)(self.judge)
 
     def unfit(self, answer):
-        if self.options and answer not in self.options:
+        if self.options and letter(answer) not in self.options:
             return f"{self.name} is {answer!r}; it should be one of {', '.join(map(repr, self.options))}"
         if not self.options and (isinstance(answer, bool) or not isinstance(answer, (int, float))):
             return f"{self.name} is {answer!r}; it should be a number"
 
     def judge(self, answer):
+        answer = letter(answer)
         if answer == self.right:
             return f"{answer!r}. {self.reasons.get(answer, '')}".rstrip()
         raise Wrong(f"the answer {answer!r}. {self.reasons.get(answer, '')}".rstrip())
+
+
+def letter(answer):
+    """Normal form of an answer: "B " is as good as "b"; anything but a string or a number becomes None."""
+    if isinstance(answer, str):
+        return answer.strip().lower()
+    return answer if isinstance(answer, (int, float)) else None
 
 
 def kind(value):
