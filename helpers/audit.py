@@ -82,7 +82,7 @@ def fresh(decoder):
     """A copy with the same weights and its own caches."""
     try:
         return copy.deepcopy(decoder, {id(p): p for m in modules(decoder) for p in m.parameters()})
-    except Exception:  # it holds something that cannot be copied: go on with the one there is
+    except Exception:  # noqa: BLE001 - it holds something that cannot be copied: go on with the one there is
         return decoder
 
 

@@ -64,7 +64,7 @@ def free_run(report, plan, build, reference, new=8):
     new = min(new, reference.block_size - prompt.shape[1])
     try:
         ids = generate(build(), prompt, new).tokens
-    except Exception:  # already in the report, from the scripts
+    except Exception:  # noqa: BLE001 - already in the report, from the scripts
         return
     logits = reference.logits(torch.cat([prompt, ids], dim=1))[:, prompt.shape[1] - 1 : -1].double()  # [B, n, V]
     top = logits.topk(2, dim=-1).values

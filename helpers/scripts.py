@@ -47,7 +47,7 @@ def run(script, decoder, vocab_size=None, watch=None):
         step = len(trace.logits)
         try:
             answer = perform(call, decoders)
-        except Exception as error:  # a decoder under audit may raise anything
+        except Exception as error:  # noqa: BLE001 - a decoder under audit may raise anything
             trace.problem, trace.raised = f"{call.kind} raised {type(error).__name__}: {error}", error
             return trace
         if call.kind not in ("prefill", "decode", "extend"):
@@ -95,7 +95,7 @@ def rows_held(decoder):
     """Rows per layer, measured from the tensors; None where the decoder does not show them."""
     try:
         return [int(k.shape[2]) for k, _ in decoder.layers()]
-    except Exception:  # not offered, or in another form: the audit goes on without
+    except Exception:  # noqa: BLE001 - not offered, or in another form: the audit goes on without
         return None
 
 

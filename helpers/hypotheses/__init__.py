@@ -1,0 +1,16 @@
+"""Hypotheses: known cache bugs as changed rules of the witness, and the storage formats that only round."""
+
+from . import rows, sequence
+from .base import Hypothesis
+
+__all__ = ["Hypothesis", "catalogue"]
+
+
+def catalogue(reference, capacities=()):
+    """Every hypothesis that makes sense for this reference, likeliest first within a family."""
+    made = [*rows.rounding(), *sequence.positions(), *sequence.masks(), *sequence.appends()]
+    made += [*sequence.duplicates(reference.n_layers), *sequence.stale(), *rows.key_values(), *rows.layers()]
+    made += [*rows.buffers(capacities), *rows.left_padding(), *rows.handed_on(), *rows.shared_heads()]
+    if getattr(reference, "window", None):
+        made += rows.windows(reference.window)
+    return made + (rows.rotary() if getattr(reference, "rotary", False) else [])

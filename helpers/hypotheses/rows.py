@@ -1,0 +1,192 @@
+"""Hypotheses about what the rows are: keys and values, layers, buffers, windows, rotations, batches, storage."""
+
+import torch
+from torch.nn.functional import pad
+
+from .base import after_old, decode, family, new, old_rows
+
+
+def values_are_keys(w, layer, k, v):
+    return k, after_old(w, k[:, :, : old_rows(w, k)], v)
+
+
+def key_values():
+    return family(
+        "K/V",
+        ("value_is_key", "the value slot receives the key", {"write": lambda w, k, v: (k, k)}),
+        ("value_is_key", "cached values are the keys", {"gather": values_are_keys}),
+        ("key_is_value", "the key slot receives the value", {"write": lambda w, k, v: (v, v)}),
+        ("key_value_swapped", "keys and values are exchanged", {"write": lambda w, k, v: (v, k)}),
+    )
+
+
+def shared_list(w, layer):
+    """One list for all layers, in the order of appending: layer 0's new rows, layer 1's, … up to this layer's."""
+    return w.lists[0] + [(below, row) for below in range(layer + 1) for row in w.now]
+
+
+def old_from(source):
+    """Old rows are read from layer `source(w, layer)`; the new ones are the layer's own."""
+    return {"seen": lambda w, layer: [(source(w, layer), row) for _, row in w.lists[layer]] + new(w, layer)}
+
+
+def layers():
+    share = {"seen": shared_list, "keep": lambda w, layer: shared_list(w, w.L - 1)}
+    last = "every layer reads and writes one slot: old rows are the last layer's"
+    return family(
+        "layers",
+        ("layers_share_list", "all layers append to one shared cache", share),
+        ("layer_idx_stuck", last, old_from(lambda w, layer: w.L - 1)),
+        ("layer_idx_stuck", "every layer reads layer 0's old rows", old_from(lambda w, layer: 0)),
+        (
+            "layer_idx_off",
+            "every layer reads the old rows of the layer below",
+            old_from(lambda w, layer: (layer - 1) % w.L),
+        ),
+    )
+
+
+def zero_tail(capacity):
+    """The list is followed by unwritten rows: zeros up to the capacity, which score 0 and weigh exp(0)."""
+    return lambda w, layer, k, v: tuple(pad(x, (0, 0, 0, max(capacity - x.shape[2], 0))) for x in (k, v))
+
+
+def clamped(capacity):
+    def seen(w, layer):
+        rows = w.lists[layer] + new(w, layer)
+        return rows if len(rows) <= capacity else w.lists[layer][: capacity - 1] + rows[-1:]
+
+    return seen
+
+
+def buffers(capacities):
+    for c in capacities:
+        tail = f"the unwritten rows of a buffer of {c} take part in the softmax"
+        stop = {"seen": clamped(c), "position": lambda w, T, c=c: w.own_position(min(w.fed, c - 1), T)}
+        yield from family("preallocated", ("tail_unmasked", tail, {"gather": zero_tail(c)}))
+        yield from family(
+            "capacity",
+            ("clamp_overflow", "past the last row, the last slot is overwritten", {"seen": clamped(c)}),
+            ("clamp_overflow", "past the last row, slot and position stay at the last", stop),
+        )
+
+
+def windows(W):
+    for kept in (W, W - 1):
+        by_rows = decode(position=lambda w, T, kept=kept: w.own_position(min(w.fed, kept), T))
+        yield from family(
+            "window", ("evict_pos_rows", "after eviction the position is the number of rows kept", by_rows)
+        )
+    for size, fault in ((W + 1, "window_keeps_one_more"), (W - 1, "window_keeps_one_less"), (None, "window_ignored")):
+
+        def mask(w, T, rows, size=size):
+            return w.causal(T, len(rows), size)
+
+        words = f"a query sees {size} keys, not {W}" if size else "the window is not applied"
+        yield from family("window", (fault, f"in decode {words}", decode(mask=mask)), (fault, words, {"mask": mask}))
+
+
+def turned_again(times):
+    def gather(w, layer, k, v):
+        n = old_rows(w, k)
+        return after_old(w, w.reference.rotate(k[:, :, :n], torch.arange(n) * times(w)), k), v
+
+    return decode(gather=gather)
+
+
+def decode_steps(w):
+    return sum(kind == "decode" for kind, _ in w.calls)
+
+
+def back_by(count):
+    return decode(turn=lambda w, q: w.reference.rotate(q, torch.tensor([-count(w)])))
+
+
+def rotary():
+    keys = decode(write=lambda w, k, v: (w.reference.rotate(k, torch.tensor([-w.fed])), v))
+    return family(
+        "rotary",
+        ("rope_query_restarts", "queries rotate from 0, keys from n", back_by(lambda w: w.fed)),
+        ("rope_query_restarts", "queries count from 0 since the prompt, keys from n", back_by(lambda w: w.prompt)),
+        ("rope_again", "cached keys are rotated a second time", turned_again(lambda w: 1)),
+        ("rope_again", "cached keys are rotated again at every step", turned_again(decode_steps)),
+        ("rope_key_restarts", "keys rotate from 0, queries from n", keys),
+    )
+
+
+def through_padding(w, T):
+    return torch.arange(w.fed, w.fed + T)
+
+
+def pads_count(w, S):
+    return torch.ones(len(w.pads), S, dtype=torch.bool)
+
+
+def left_padding():
+    shared = "decode positions are the padded length for every row"
+    return family(
+        "ragged batch",
+        ("leftpad_arange_pos", "positions are counted through the padding", {"position": through_padding}),
+        ("leftpad_decode_pos_shared", shared, decode(position=through_padding)),
+        ("leftpad_visible", "padding is visible", {"real": pads_count}),
+        ("leftpad_visible", "padding is visible in decode", decode(real=pads_count)),
+    )
+
+
+def rows_only(w, length):
+    w.lists = [rows[:length] for rows in w.lists]
+
+
+def count_only(w, length):
+    w.fed = length
+
+
+def handed_on():
+    """Rows that follow other rows, stored prefixes, rejected drafts."""
+    by_reference = "a stored prefix is handed out by reference and appended to"
+    no_reorder = "the beams follow their parents, the cache does not"
+    yield from family("beams", ("beam_no_reorder", no_reorder, {"reorder": lambda w, parents: None}))
+    yield from family("aliasing", ("prefix_store_mutated", by_reference, {"fork": lambda w: w}))
+    yield from family(
+        "rollback",
+        ("spec_no_crop", "rejected draft rows stay in the cache", {"crop": lambda w, length: None}),
+        ("crop_not_positions", "rollback drops the rows but not the positions", {"crop": rows_only}),
+        ("crop_not_rows", "rollback resets the position but keeps the rows", {"crop": count_only}),
+    )
+
+
+def tiled(w, H, H_kv):
+    return lambda x: x.repeat(1, H // H_kv, 1, 1)
+
+
+def shared_heads():
+    return family("shared heads", ("gqa_tile", "key/value heads are tiled, not interleaved", {"expand": tiled}))
+
+
+def through(dtype):
+    return lambda w, k, v: (k.to(dtype).to(k.dtype), v.to(dtype).to(v.dtype))
+
+
+def int8(x):
+    """Rows `[B, H_kv, T, D]` rounded to 8 bits with one scale a row (per head)."""
+    scale = x.abs().amax(dim=-1, keepdim=True).clamp(min=1e-12) / 127
+    return (x / scale).round().clamp(-127, 127) * scale
+
+
+def rounding():
+    """Not bugs: what a cache in fewer bits does. Reported as rounding, by the storage that reproduces the numbers."""
+    stores = {str(d).removeprefix("torch."): through(d) for d in (torch.bfloat16, torch.float16, torch.float32)}
+    stores["int8"] = lambda w, k, v: (int8(k), int8(v))
+    for name, write in stores.items():
+
+        def old(w, layer, k, v, write=write):
+            n = old_rows(w, k)
+            rk, rv = write(w, k[:, :, :n], v[:, :, :n])
+            return after_old(w, rk, k), after_old(w, rv, v)
+
+        bits = name if name != "int8" else "int8 with a scale per row"
+        yield from family(
+            "rounding",
+            (f"stored_{name}", f"keys and values are stored as {bits}", {"write": write}),
+            (f"stored_{name}", f"old rows are stored as {bits}, new ones used exactly", {"gather": old}),
+        )

@@ -1,0 +1,138 @@
+"""Hypotheses about one sequence: positions, masks, appending, feeding twice, stale rows."""
+
+import torch
+
+from .base import decode, family, new, only
+
+
+def at(start):
+    """Decode steps begin at position `start(w)`."""
+    return decode(position=lambda w, T: w.own_position(max(start(w), 0), T))
+
+
+def shift(c):
+    return {"position": lambda w, T: w.own_position(w.fed + c, T)}
+
+
+def positions():
+    rows = [
+        ("pos_restart", "decode counts positions from 0 again", at(lambda w: w.fed - w.prompt)),
+        ("pos_restart", "decode counts from 0 again after each prompt or chunk", at(lambda w: w.fed - w.base)),
+        ("pos_restart", "decode counts from 1 again", at(lambda w: w.fed - w.prompt + 1)),
+        ("pos_zero", "every decode step runs at position 0", at(lambda w: 0)),
+        ("pos_zero", "every call counts from position 0", {"position": lambda w, T: w.own_position(0, T)}),
+    ]
+    for c in (1, 2, 3):
+        rows.append((f"pos_plus{c}", f"decode positions are {c} too large", at(lambda w, c=c: w.fed + c)))
+        rows.append((f"pos_minus{c}", f"decode positions are {c} too small", at(lambda w, c=c: w.fed - c)))
+    rows.append(("pos_fixed", "every decode step runs at the prompt's length", at(lambda w: w.prompt)))
+    rows.append(("pos_fixed", "every decode step runs at the prompt's last position", at(lambda w: w.prompt - 1)))
+    rows += [("pos_uniform_shift", f"every position is {c} too large", shift(c)) for c in (1, 2, 3, 4, 5, 8)]
+    return family("position", *rows)
+
+
+def top_left(w, T, rows):
+    return torch.ones(T, len(rows), dtype=torch.bool).tril()
+
+
+def all_visible(w, T, rows):
+    return torch.ones(T, len(rows), dtype=torch.bool)
+
+
+def self_only(w, T, rows):
+    return torch.eye(len(rows), dtype=torch.bool)[len(rows) - T :]
+
+
+def strict(w, T, rows):
+    return torch.ones(T, len(rows), dtype=torch.bool).tril(len(rows) - T - 1)
+
+
+def not_the_first(w, T, rows):
+    return w.causal(T, len(rows)) & (torch.arange(len(rows)) > 0)
+
+
+def masks():
+    square = "a chunk on a filled cache gets no mask and sees its own future"
+    return family(
+        "mask",
+        ("sdpa_top_left", "in decode the query sees key 0 only: the mask starts top left", decode(mask=top_left)),
+        ("sdpa_top_left", "the mask starts at the top left in every call", {"mask": top_left}),
+        ("chunk_top_left", "a chunk's mask is not shifted by the cached rows", only("extend", mask=top_left)),
+        ("mask_only_if_square", square, only("extend", mask=all_visible)),
+        ("no_mask_with_cache", "nothing is masked: prefill is not causal", {"mask": all_visible}),
+        ("no_mask_with_cache", "prefill is not causal", only("prefill", mask=all_visible)),
+        ("self_only", "in decode the query sees itself only", decode(mask=self_only)),
+        ("mask_strict", "no token sees itself", {"mask": strict}),
+        ("mask_first", "the first key is hidden in decode", decode(mask=not_the_first)),
+    )
+
+
+def old_only(w, layer):
+    return w.lists[layer]
+
+
+def grown(w, layer):
+    return w.lists[layer] + new(w, layer)
+
+
+def overwriting(w, layer):
+    return w.lists[layer][:-1] + new(w, layer)
+
+
+def appends():
+    late, frozen = decode(seen=old_only) | {"keep": grown}, decode(keep=old_only)
+    return family(
+        "append",
+        ("attend_then_append", "decode attends first and appends its row afterwards", late),
+        ("frozen_cache", "the new row is used but not stored", frozen),
+        ("frozen_cache", "a new row is neither seen nor stored", frozen | decode(seen=old_only)),
+        ("row_lost", "the prompt's last row is lost", only("prefill", keep=lambda w, layer: w.seen(layer)[:-1])),
+        ("row_lost", "the prompt's first row is lost", only("prefill", keep=lambda w, layer: w.seen(layer)[1:])),
+        ("row_lost", "each step drops the oldest row", decode(keep=lambda w, layer: w.seen(layer)[1:])),
+        ("row_overwritten", "each step overwrites the row before it", decode(seen=overwriting)),
+    )
+
+
+def doubled(layers):
+    """A decode step's new row stands twice in the list of these layers."""
+    return lambda w, layer: w.lists[layer] + new(w, layer) * (2 if layer in layers else 1)
+
+
+def whole(w, tokens, kind):
+    return [w.history] if kind == "decode" else [tokens]
+
+
+def duplicates(L):
+    from_zero = {"feed": whole} | decode(position=lambda w, T: w.own_position(0, T))
+    last_again = only("prefill", feed=lambda w, tokens, kind: [tokens, tokens[:, -1:]])
+    rows = [
+        ("refeed_last_prompt_token", "the prompt's last token is fed a second time", last_again),
+        ("refeed_everything", "each step feeds the whole sequence into the filled cache", {"feed": whole}),
+        ("refeed_everything", "each step feeds the whole sequence again from position 0", from_zero),
+        ("decode_row_twice", "every layer appends its new row twice", decode(seen=doubled(range(L)))),
+    ]
+    for layer in range(L):
+        rows.append(("decode_row_twice", f"layer {layer} appends its new row twice", decode(seen=doubled([layer]))))
+    rows += [
+        (
+            "decode_row_twice",
+            "the new row is stored twice but seen once in its own step",
+            decode(keep=doubled(range(L))),
+        ),
+        ("prompt_twice", "the prompt is fed twice", only("prefill", feed=lambda w, t, kind: [t, t])),
+        ("token_twice", "each new token is fed twice", decode(feed=lambda w, t, kind: [t, t])),
+    ]
+    return family("duplicate", *rows)
+
+
+def rows_but_not_count(w):
+    w.fed = 0
+    return False
+
+
+def stale():
+    return family(
+        "stale",
+        ("not_reset", "a new request runs on the last one's cache", {"reset": lambda w: False}),
+        ("not_reset", "a new request keeps the last one's rows but counts from 0", {"reset": rows_but_not_count}),
+    )
