@@ -57,7 +57,7 @@ class ConcatCache:
 
     def nbytes(self):
         """Bytes of the K/V rows held (2 · L · B · H_kv · S · D · bytes per number)."""
-        return sum(x.numel() * x.element_size() for pair in self.layers() for x in pair)
+        return sum(x.numel() * x.element_size() for x in (*self.keys, *self.values) if x is not None)
 
     def crop(self, length):
         """Roll back to the first `length` tokens: the rows after them and their positions are forgotten."""

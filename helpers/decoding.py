@@ -2,15 +2,18 @@
 
 A *decoder* is anything with `prefill(tokens [B, T]) -> logits [B, V]`, which starts a new sequence, and
 `decode(token [B]) -> logits [B, V]`, one step. There is no base class: a learner's functions, a faulty decoder and a
-Hugging Face model all fit. Further calls (`extend`, `layers`, `crop`, `reorder`, `fork`) unlock further checks.
+Hugging Face model all fit. Further calls (`extend`, `extend_all`, `layers`, `crop`, `reorder`, `fork`) unlock further
+checks.
 """
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
 from .cache import ConcatCache
+from .model import NoCache
 
 
 class CachedDecoder:
@@ -36,9 +39,17 @@ class CachedDecoder:
     @torch.inference_mode()
     def extend(self, tokens):
         """Feed a chunk `[B, T]` on top of what is cached; logits `[B, V]` after its last token."""
+        return self.model(tokens, self.started(), last_only=True)[:, -1]
+
+    @torch.inference_mode()
+    def extend_all(self, tokens):
+        """As `extend`, but logits `[B, T, V]` after each of the chunk's tokens: what the verifier of a draft needs."""
+        return self.model(tokens, self.started())
+
+    def started(self):
         if self.cache is None:
             raise ValueError("nothing is cached yet: call prefill before decode or extend")
-        return self.model(tokens, self.cache, last_only=True)[:, -1]
+        return self.cache
 
     def layers(self):
         return self.cache.layers()
@@ -50,16 +61,21 @@ class CachedDecoder:
         self.cache.reorder(parents)
 
     def fork(self):
-        twin = type(self)(self.model, self.new_cache)
+        """A decoder that goes on from here by itself, on a copy of the cache."""
+        twin = copy.copy(self)
         twin.cache = self.cache.fork()
         return twin
 
 
 class Oracle:
-    """The same calls without a cache: keeps only the token ids and computes the whole sequence again each time."""
+    """The same calls without a cache: keeps only the token ids and computes the whole sequence again each time.
 
-    def __init__(self, model):
-        self.model = model
+    `no_cache` builds what stands in for the cache in one call: another one than `NoCache` changes the specification,
+    for example to a sliding window.
+    """
+
+    def __init__(self, model, no_cache: Callable = NoCache):
+        self.model, self.no_cache = model, no_cache
         self.block_size = model.config.block_size
         self.tokens = None  # [B, T so far]
 
@@ -72,8 +88,25 @@ class Oracle:
 
     @torch.inference_mode()
     def extend(self, tokens):
+        self.remember(tokens)
+        return self.model(self.tokens, self.no_cache(), last_only=True)[:, -1]
+
+    @torch.inference_mode()
+    def extend_all(self, tokens):
+        self.remember(tokens)
+        return self.model(self.tokens, self.no_cache())[:, -tokens.shape[1] :]
+
+    def remember(self, tokens):
         self.tokens = tokens if self.tokens is None else torch.cat([self.tokens, tokens], dim=1)
-        return self.model(self.tokens, last_only=True)[:, -1]
+
+    def crop(self, length):
+        self.tokens = self.tokens[:, :length]
+
+    def reorder(self, parents):
+        self.tokens = self.tokens[parents]
+
+    def fork(self):
+        return copy.copy(self)
 
 
 @dataclass

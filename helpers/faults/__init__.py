@@ -1,6 +1,6 @@
 """Cache faults: one small class a fault, one module a family. `CATALOGUE` lists them, `faulty(model, id)` builds one."""
 
-from . import append, position, stale  # noqa: F401  (importing a family files its faults)
-from .registry import CATALOGUE, Fault, faulty, find
+from . import position, mask, append, duplicate, reuse, layers, buffer, attention, window, batch  # noqa: F401, I001
+from .registry import CATALOGUE, WINDOW, Fault, faulty, find
 
-__all__ = ["CATALOGUE", "Fault", "faulty", "find"]
+__all__ = ["CATALOGUE", "WINDOW", "Fault", "faulty", "find"]

@@ -1,6 +1,7 @@
 """Append faults: the new row reaches the cache too late, or not at all."""
 
 from ..cache import ConcatCache
+from .position import is_decode
 from .registry import fault
 
 
@@ -16,4 +17,21 @@ class AttendThenAppend(ConcatCache):
     def update(self, k, v, layer):
         old = self.keys[layer], self.values[layer]
         grown = super().update(k, v, layer)
-        return old if k.shape[2] == 1 and old[0] is not None else grown
+        return old if is_decode(self, k.shape[2]) else grown
+
+
+@fault(
+    "frozen_cache",
+    family="append",
+    title="not stored back",
+    does="Decode attends over old and new rows but does not store the new one: the cache stays as long as the prompt.",
+    look="whether the concatenated keys and values are assigned to the cache, or only to a local name",
+    report="huggingface/transformers#30108",
+)
+class FrozenCache(ConcatCache):
+    def update(self, k, v, layer):
+        old = self.keys[layer], self.values[layer]
+        grown = super().update(k, v, layer)
+        if is_decode(self, k.shape[2]):
+            self.keys[layer], self.values[layer] = old
+        return grown

@@ -1,16 +1,36 @@
 """The catalogue of cache faults, and the one function that builds a decoder which has some of them.
 
-A fault is one class with one overridden method: of the cache, of the attention or block, or of the decoder. Its class
-is also its catalogue entry: `@fault(...)` files it under its id.
+A fault is one class with one overridden method: of the cache, of the attention, or of the decoder. Its class is also
+its catalogue entry: `@fault(...)` files it under its id. A fault of a feature (a buffer, a window, padding, …) overrides
+the smallest correct cache or decoder that has the feature.
 """
 
 import copy
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache, cached_property
 
 from ..cache import ConcatCache
+from ..caches import BufferCache, PaddedCache, WindowCache
 from ..decoding import CachedDecoder
+from ..loops import RaggedDecoder
 from ..model import Block, CausalAttention
+
+WINDOW = 8  # tokens that a sliding window keeps, where nothing else is said
+
+# What a feature brings: the correct cache and the correct decoder.
+FEATURES = {
+    None: (ConcatCache, CachedDecoder),
+    "buffer": (BufferCache, CachedDecoder),
+    "window": (WindowCache, CachedDecoder),
+    "left padding": (PaddedCache, RaggedDecoder),
+}
+
+# Features that the model has or has not: feature -> (does this config have it?, what it asks for, in words).
+OF_THE_MODEL = {
+    "rope": (lambda c: c.positions == "rope", 'a model with rotary positions (positions="rope")'),
+    "shared heads": (lambda c: 1 < c.kv_heads < c.n_heads, "a model with 1 < n_kv_heads < n_heads"),
+}
 
 
 @dataclass(frozen=True)
@@ -24,9 +44,10 @@ class Fault:
     look: str  # where to look in one's own code
     report: str  # a public report of the same fault
     cls: type
-    needs: str | None = None  # a feature without which the fault does not exist: "rope", "buffer", "window", ...
+    needs: str | None = None  # a feature without which the fault does not exist: a key of FEATURES or OF_THE_MODEL
+    scenario: str = "plain"  # the calls that show it, a key of scenarios.SCENARIOS
 
-    @property
+    @cached_property
     def part(self):
         """Which part of the decoder the fault replaces: "cache", "attention", "block" or "decoder"."""
         parts = {"attention": CausalAttention, "block": Block, "decoder": CachedDecoder}
@@ -35,7 +56,11 @@ class Fault:
     @property
     def method(self):
         """Name of the one method that the class overrides."""
-        return next(name for name in vars(self.cls) if not name.startswith("__"))
+        return next(name for name in vars(self.cls) if not name.startswith("_"))
+
+    def fits(self, config):
+        """Whether a model of this config can have the fault."""
+        return self.needs not in OF_THE_MODEL or OF_THE_MODEL[self.needs][0](config)
 
 
 CATALOGUE: dict[str, Fault] = {}
@@ -58,34 +83,82 @@ def find(id):
     return CATALOGUE[id]
 
 
-def faulty(model, *ids):
+def faulty(model, *ids, feature=None, capacity=None, window=WINDOW):
     """A decoder over `model` (weights shared) with the faults `ids`; without ids, the correct one.
 
-    Raises ValueError for an unknown id and for two faults that replace the same method.
+    `feature` ("buffer", "window", "left padding") asks for a decoder that has it; a fault that needs one brings it.
+    `capacity` is the number of rows of a buffer (default: the block size), `window` the tokens that a window keeps.
+    Raises ValueError for an unknown id, for a fault that the model cannot have, and for faults that cannot be combined.
     """
     chosen = [find(id) for id in ids]
+    check_model(model, chosen)
+    check_methods(chosen)
+    feature = one_feature(chosen, feature)
+    by_part = {part: [f.cls for f in chosen if f.part == part] for part in ("cache", "attention", "block", "decoder")}
+    cache_base, decoder_base = FEATURES[feature]
+    cache_class = combine(cache_base, *by_part["cache"])
+    sizes = {"buffer": (capacity or model.config.block_size,), "window": (window,)}.get(feature, ())
+    model = with_modules(model, by_part["attention"], by_part["block"])
+    return combine(decoder_base, *by_part["decoder"])(model, lambda: cache_class(model.config.n_layers, *sizes))
+
+
+def check_model(model, chosen):
+    for f in chosen:
+        if not f.fits(model.config):
+            raise ValueError(f"{f.id} needs {OF_THE_MODEL[f.needs][1]}; this one has {model.config}")
+
+
+def check_methods(chosen):
+    """Raise ValueError where two of the faults replace the same method: only one of them would be there."""
     clash = [key for key, count in Counter((f.part, f.method) for f in chosen).items() if count > 1]
     if clash:
         names = [f.id for f in chosen if (f.part, f.method) == clash[0]]
         raise ValueError(f"{' and '.join(names)} cannot be combined: both replace {clash[0][1]}() of the {clash[0][0]}")
-    by_part = {part: [f.cls for f in chosen if f.part == part] for part in ("cache", "attention", "block", "decoder")}
-    cache_class = combine(by_part["cache"], ConcatCache)
-    decoder_class = combine(by_part["decoder"], CachedDecoder)
-    model = with_modules(model, by_part["attention"], by_part["block"])
-    return decoder_class(model, lambda: cache_class(model.config.n_layers))
 
 
-def combine(classes, base):
-    return base if not classes else classes[0] if len(classes) == 1 else type("Combined", tuple(classes), {})
+def one_feature(chosen, feature):
+    """The one cache that all the faults can live in; ValueError where there is none."""
+    asked = {f.needs: f"{f.id} needs a decoder with {f.needs}" for f in chosen if f.needs in FEATURES and f.needs}
+    if feature is not None and feature not in FEATURES:
+        raise ValueError(f"there is no feature {feature!r}; known are: {', '.join(sorted(filter(None, FEATURES)))}")
+    if feature is not None:
+        asked.setdefault(feature, f"a decoder with {feature} was asked for")
+    if len(asked) > 1:
+        raise ValueError(f"{' and '.join(asked.values())}: these cannot be combined, a decoder has one kind of cache")
+    feature = next(iter(asked), None)
+    for f in chosen:  # a buffer writes in place: code that concatenates rows makes no sense there
+        if feature == "buffer" and f.part == "cache" and f.method == "update" and f.needs != "buffer":
+            raise ValueError(
+                f"{f.id} cannot be combined with a buffer: it replaces update() of a cache that concatenates"
+            )
+    return feature
+
+
+@cache
+def combine(base, *classes):
+    """One class that overrides what each of `classes` does; faults of the plain cache come before those of a special one."""
+    if not classes:
+        return base
+    if len(classes) == 1 and issubclass(classes[0], base):
+        return classes[0]
+    return type("Combined", (*sorted(classes, key=lambda c: len(c.__mro__)), base), {})
 
 
 def with_modules(model, attention, block):
     """`model` with other attention or block classes and the very same parameters; `model` itself where none is given."""
     if not attention and not block:
         return model
-    shared = [*model.parameters(), *model.buffers()]
-    twin = copy.deepcopy(model, {id(tensor): tensor for tensor in shared})
-    for layer in twin.blocks:
-        layer.attention.__class__ = combine(attention, CausalAttention)
-        layer.__class__ = combine(block, Block)
+    twin = shallow(model)
+    twin.blocks = shallow(model.blocks)
+    for i, layer in enumerate(model.blocks):
+        twin.blocks[i] = shallow(layer, combine(Block, *block))
+        twin.blocks[i].attention = shallow(layer.attention, combine(CausalAttention, *attention))
+    return twin
+
+
+def shallow(module, cls=None):
+    """A module of its own (of class `cls`) over the same parameters and the same submodules."""
+    twin = copy.copy(module)
+    twin._modules = dict(module._modules)
+    twin.__class__ = cls or type(module)
     return twin
