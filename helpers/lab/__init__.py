@@ -3,12 +3,13 @@
 Importing this needs no front end and no ipywidgets; building a panel does.
 """
 
-from .compare import StepTable, compare, rounding, tolerance
-from .faults import FaultReport, fault_panel, render_fault, run_fault
+from .compare import StepTable, compare, rounding
+from .faults import SAMPLES, FaultReport, fault_panel, render_fault, run_fault, used
 from .panel import Choice, Panel, Step, View
 from .steps import StepCount, count_step, render_step, step_panel
 
 __all__ = [
+    "SAMPLES",
     "Choice",
     "FaultReport",
     "Panel",
@@ -24,5 +25,5 @@ __all__ = [
     "rounding",
     "run_fault",
     "step_panel",
-    "tolerance",
+    "used",
 ]

@@ -1,6 +1,5 @@
-"""Comparing a decoder with the no-cache oracle, step by step, and the tolerance that such a comparison needs."""
+"""Comparing a decoder with the no-cache oracle, step by step, and what rounding alone does to the same logits."""
 
-import math
 from dataclasses import dataclass, field
 
 import torch
@@ -81,15 +80,3 @@ def rounding(model, prompt, tokens):
         "attention by plain matmul": by_matmul,
     }
     return {name: float((logits - reference).abs().max()) for name, logits in ways.items()}
-
-
-def tolerance(nulls, faults):
-    """Halfway, on a log scale, between the largest rounding and the smallest fault; both lists of differences.
-
-    Raises ValueError where less than a factor of 3 lies on either side: then no threshold can tell them apart.
-    """
-    floor = max(max(nulls), torch.finfo(torch.float64).tiny)
-    ceiling = min(faults)
-    if not ceiling >= 9 * floor:
-        raise ValueError(f"rounding reaches {floor:.1e} and the smallest fault only {ceiling:.1e}: inconclusive")
-    return math.sqrt(floor * ceiling)

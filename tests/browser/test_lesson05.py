@@ -1,0 +1,93 @@
+"""Lesson 05 as a learner meets it: in JupyterLab, with mouse and keyboard."""
+
+import nbformat
+import pytest
+from conftest import NOTEBOOKS
+from playwright.sync_api import expect
+
+NAME = "05_prefill_and_decode.ipynb"
+
+
+def solution(cell_id):
+    """The solved source of a cell, from the lesson's own source."""
+    notebook = nbformat.read(NOTEBOOKS / "solutions" / NAME, as_version=4)
+    return next(cell.source for cell in notebook.cells if cell.id == cell_id)
+
+
+def test_before_anything_is_run_the_stored_results_are_there(open_lesson):
+    lesson = open_lesson(NAME)
+    for panel in ("lab.step_panel(", "lab.fault_panel("):
+        still = lesson.output(panel).locator("img")
+        expect(still).to_have_count(1)
+        assert still.evaluate("image => image.naturalWidth") > 400
+    expect(lesson.output("lab.step_panel(")).to_contain_text("Step slider: Prefill")
+    expect(lesson.output("lab.fault_panel(")).to_contain_text("restarts at 0")
+    assert lesson.errors == []
+
+
+@pytest.fixture
+def lesson(open_lesson):
+    lesson = open_lesson(NAME)
+    lesson.run_all()
+    return lesson
+
+
+def test_the_lesson_runs_its_widgets_answer_and_a_check_passes(lesson):
+    """One open notebook for all of it: starting a kernel takes longer than the rest."""
+    expect(lesson.page.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']")).to_have_count(
+        0
+    )
+    step_slider(lesson)
+    fault_toggle(lesson)
+    self_check(lesson)
+    assert lesson.errors == []
+
+
+def status(output):
+    return output.locator("p[role=status]")
+
+
+def picture(output):
+    return output.locator("svg").first.inner_html()
+
+
+def step_slider(lesson):
+    output = lesson.output("lab.step_panel(")
+    expect(status(output)).to_contain_text("Step 5:")
+    drawn = picture(output)
+    output.get_by_role("button", name="previous").click()
+    expect(status(output)).to_contain_text("Step 4:")
+    assert picture(output) != drawn
+    output.get_by_role("button", name="next").focus()
+    lesson.page.keyboard.press("Space")
+    expect(status(output)).to_contain_text("Step 5:")
+    assert picture(output) == drawn
+    output.get_by_role("button", name="previous").focus()
+    lesson.page.keyboard.press("Enter")
+    expect(status(output)).to_contain_text("Step 4:")
+
+
+def fault_toggle(lesson):
+    output = lesson.output("lab.fault_panel(")
+    expect(output.get_by_role("button", name="correct")).to_be_visible()
+    output.get_by_role("button", name="correct").click()
+    expect(status(output)).to_contain_text("no step differs")
+    drawn = picture(output)
+    output.get_by_role("button", name="restarts at 0").focus()
+    lesson.page.keyboard.press("Space")
+    expect(status(output)).to_contain_text("differs from step 1 on")
+    expect(output.locator("button.mod-active").first).to_have_text("restarts at 0")
+    assert picture(output) != drawn
+    output.get_by_role("button", name="cache not reset").click()
+    expect(status(output)).to_contain_text("differs from step 0 on")
+    expect(output).to_contain_text("NOT equal")
+
+
+def self_check(lesson):
+    output = lesson.output('check("rows_expected")')
+    expect(output).to_contain_text("not attempted")
+    lesson.write("def rows_expected(", solution("ex-rows"))
+    lesson.run('check("rows_expected")')
+    expect(output).to_contain_text("pass")
+    expect(output).not_to_contain_text("FAIL")
+    expect(output).not_to_contain_text("not attempted")
