@@ -164,7 +164,9 @@ def exits_replaced(namespace):
 
 @contextlib.contextmanager
 def state_kept():
-    """Random numbers, default dtype and gradient mode go back to what they were."""
+    """Random numbers, default dtype, gradient mode and threads go back to what they were; meanwhile one thread is fastest."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     numbers, dtype, grad, plain = (
         torch.get_rng_state(),
         torch.get_default_dtype(),
@@ -174,6 +176,7 @@ def state_kept():
     try:
         yield
     finally:
+        torch.set_num_threads(threads)
         torch.set_rng_state(numbers)
         torch.set_default_dtype(dtype)
         torch.set_grad_enabled(grad)

@@ -1,0 +1,131 @@
+"""Lesson 05: the cache as an object behind the model's four calls."""
+
+import torch
+
+from .compare import compare, within
+from .registry import Exercise, Wrong, kind
+from .small import TOLERANCE, B, D, H, L, small_model, some_tokens
+
+cache = Exercise(
+    name="Cache",
+    lesson="05",
+    call="Cache(n_layers), with positions(T), update(k, v, layer), mask(T, S) and advance(T)",
+    minutes=20,
+    difficulty="hard",
+    hints=(
+        "One number says how many tokens were fed. Which of the four calls read it, and which one changes it?",
+        "update runs once for each layer, advance once for each forward: count in advance, or the layers disagree.",
+        "mask is asked after update: S counts the new rows already. Query i of the last T may see keys 0 to S - T + i.",
+    ),
+)
+
+
+def some_rows(T, seed):
+    return torch.randn(B, H, T, D, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def positions_are(made, T, first, when):
+    got = made.positions(T)
+    try:
+        compare(got, torch.arange(first, first + T), 0, "T", f"positions({T}) {when}")
+    except Wrong as wrong:
+        restart = first and isinstance(got, torch.Tensor) and got.shape == (T,) and int(got[0]) == 0
+        raise Wrong(wrong.seen, "positions that restart at 0 in each call" if restart else wrong.looks_like) from None
+
+
+@cache.check("positions go on where the last forward ended")
+def _(answer):
+    made = answer(L)
+    positions_are(made, 6, 0, "of a new cache")
+    made.update(some_rows(6, 1), some_rows(6, 2), 0)
+    positions_are(made, 6, 0, "before advance (asked again, nothing has moved)")
+    made.advance(6)
+    positions_are(made, 1, 6, "after advance(6)")
+    made.advance(1)
+    positions_are(made, 5, 7, "after advance(6) and advance(1)")
+
+
+@cache.check("update returns all rows of its layer")
+def _(answer):
+    made, kept = answer(L), {}
+    for T in (6, 1, 5):
+        for layer in range(L):
+            k, v = some_rows(T, 10 * layer + T), some_rows(T, 10 * layer + T + 100)
+            old = kept.get(layer)
+            kept[layer] = (k, v) if old is None else tuple(torch.cat(pair, dim=2) for pair in zip(old, (k, v)))
+            rows_are(made.update(k.clone(), v.clone(), layer), kept[layer], layer, T)
+        made.advance(T)
+
+
+def rows_are(got, right, layer, T):
+    if not isinstance(got, (tuple, list)) or len(got) != 2:
+        raise Wrong(f"update returned {kind(got)}; expected the pair (K, V) of all rows to attend over")
+    for name, mine, expected in zip("KV", got, right):
+        rows = mine.shape[2] if isinstance(mine, torch.Tensor) and mine.dim() == 4 else None
+        looks = {
+            expected.shape[2] - T: "the old rows are returned, without the new one",
+            T: "only the new rows are returned",
+        }
+        if rows is not None and rows > expected.shape[2]:
+            looks[rows] = "one list of rows for all layers, or an update that appends twice"
+        try:
+            compare(mine, expected, TOLERANCE, "B H S D", f"{name} of layer {layer} after an update with {T} rows")
+        except Wrong as wrong:
+            raise Wrong(wrong.seen, looks.get(rows) if rows != expected.shape[2] else None) from None
+
+
+@cache.check("mask hides the future and nothing else")
+def _(answer):
+    made = answer(L)
+    done = 0
+    for T in (6, 1, 5):
+        for layer in range(L):
+            made.update(some_rows(T, 1), some_rows(T, 2), layer)
+        mask_is(made.mask(T, done + T), T, done + T)
+        made.advance(T)
+        done += T
+
+
+def mask_is(got, T, S):
+    right = torch.ones(T, S, dtype=torch.bool).tril(S - T)
+    what = f"mask({T}, {S})"
+    if got is None and right.all():
+        return
+    if got is None or isinstance(got, str):
+        raise Wrong(
+            f"{what} is {got!r}; expected a boolean tensor [T, S] = [{T}, {S}], or None where nothing is hidden"
+        )
+    got = got.reshape(T, S) if isinstance(got, torch.Tensor) and got.numel() == T * S else got
+    looks = None
+    if isinstance(got, torch.Tensor) and got.dtype == torch.bool and got.shape == right.shape:
+        known = {"the other convention: True must mean *may attend*": ~right}
+        known["a triangle that starts at the top left, not shifted by the rows before"] = torch.ones_like(right).tril()
+        looks = next((words for words, mask in known.items() if torch.equal(got, mask)), None)
+    try:
+        compare(got, right, 0, "T S", what)
+    except Wrong as wrong:
+        raise Wrong(wrong.seen, looks) from None
+
+
+@cache.check("in the model: prefill, single steps and a chunk equal the oracle", points=2)
+def _(answer):
+    model, tokens = small_model(), some_tokens(14)
+    right, made, worst = model(tokens), answer(L), 0.0
+    for start, end in ((0, 6), (6, 7), (7, 8), (8, 13), (13, 14)):
+        what = f"the logits of positions {start} to {end - 1}" if end - start > 1 else f"the logits of position {start}"
+        worst = max(worst, compare(model(tokens[:, start:end], made), right[:, start:end], TOLERANCE, "B T V", what))
+    return within(worst, TOLERANCE)
+
+
+@cache.check("two caches share nothing")
+def _(answer):
+    model = small_model()
+    first = answer(L)
+    model(some_tokens(6, 1), first)
+    tokens, second = some_tokens(5, 2), answer(L)
+    try:
+        compare(model(tokens, second), model(tokens), TOLERANCE, "B T V", "the second sequence's logits")
+        compare(model(some_tokens(1, 3), first), model(torch.cat([some_tokens(6, 1), some_tokens(1, 3)], 1))[:, -1:], TOLERANCE,
+                "B T V", "the first sequence's next logits")  # fmt: skip
+    except (Wrong, ValueError, RuntimeError, IndexError) as wrong:
+        raise Wrong(str(wrong), "rows or a length kept in the class, where all caches share them") from None
