@@ -28,7 +28,7 @@ class PosZero(ConcatCache):
     "pos_restart",
     family="position",
     title="restarts at 0",
-    does="Decode counts positions from 0 again: 0, 1, 2, … instead of n, n + 1, n + 2, …",
+    does="Decode counts positions from 0 again: 0, 1, 2 instead of n, n + 1, n + 2.",
     look=OFFSET,
     report="huggingface/transformers#15751",
 )
