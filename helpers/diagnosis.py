@@ -76,17 +76,22 @@ def replay(script, witness, trace, tolerance):
 
 
 def per_script(reference, known, failing, traces, tolerance):
-    """One explanation for each failing script by itself; empty unless every one of them has one."""
+    """Explanations for failing scripts one by one, those of most scripts first; empty unless they cover half of them.
+
+    What explains a script that another explanation covers as well, and more besides, is left out.
+    """
     found = {}
     for script in failing:
-        fits = [explain(reference, h, [script], traces, tolerance)[0] for h in known]
-        fits = [match for match in fits if match]
-        if not fits:
-            return []
-        for match in fits:
-            before = found.get(match.hypothesis)
-            found[match.hypothesis] = match if before is None else merge(before, match)
-    return sorted(found.values(), key=lambda m: -len(m.where))
+        for h in known:
+            match, _ = explain(reference, h, [script], traces, tolerance)
+            if match:
+                found[h] = merge(found[h], match) if h in found else match
+    covered, kept = set(), []
+    for match in sorted(found.values(), key=lambda m: -len(m.where)):
+        if not set(match.where) <= covered or any(set(match.where) == set(k.where) for k in kept):
+            covered |= set(match.where)
+            kept.append(match)
+    return kept if 2 * len(covered) >= len(failing) else []
 
 
 def merge(a, b):

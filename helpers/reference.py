@@ -47,6 +47,7 @@ class MiniGPTReference:
         self.model, self.window = model, window
         self.tapped = with_modules(model, [TappedAttention], [])
         self.n_layers, self.block_size = model.config.n_layers, model.config.block_size
+        self.last_position = self.block_size  # one token more must be refused
         self.vocab_size = model.config.vocab_size
         self.rotary = model.config.positions == "rope"
         self.dtype, self.device = model.token.weight.dtype, model.token.weight.device
@@ -94,14 +95,17 @@ def band(T, window):
     return (age >= 0) & (age < window)
 
 
-def attend(q, k, v, scale, visible, expand=None):
+def attend(q, k, v, scale, visible, expand=None, softcap=None):
     """Plain attention: q `[B, H, T, D]` over k, v `[B, H_kv, S, D]`; visible `[T, S]` or `[B, 1, T, S]`, True = may attend.
 
     A query that may see nothing gets zeros. `expand` maps H_kv to H heads (default: query head h reads h // group).
+    `softcap` c bounds the scores to c · tanh(score / c), as Gemma 2 does.
     """
     group = q.shape[1] // k.shape[1]
     if group > 1:
         expand = expand or (lambda x: x.repeat_interleave(group, dim=1))
         k, v = expand(k), expand(v)
-    scores = (q @ k.transpose(-2, -1) * scale).masked_fill(~visible, float("-inf"))  # [B, H, T, S]
-    return torch.nan_to_num(scores.softmax(dim=-1)) @ v
+    scores = q @ k.transpose(-2, -1) * scale  # [B, H, T, S]
+    if softcap is not None:
+        scores = (scores / softcap).tanh() * softcap
+    return torch.nan_to_num(scores.masked_fill(~visible, float("-inf")).softmax(dim=-1)) @ v

@@ -12,7 +12,7 @@ import torch
 from .hypotheses import Hypothesis, catalogue
 from .witness import Witness
 
-PROBES = ("pos_plus1", "pos_minus1", "mask_first", "attend_then_append", "row_lost", "decode_row_twice")
+PROBES = ("pos_plus1", "pos_minus1", "attend_then_append", "row_lost", "row_overwritten", "decode_row_twice")
 SEPARATION = 3.0  # the tolerance must be this far from both sides
 
 

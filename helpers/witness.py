@@ -28,9 +28,11 @@ class Witness:
         self.reference, self.rules = reference, rules or {}
         for name, rule in self.rules.items():
             setattr(self, name, rule.__get__(self))
-        self.L, self.window = reference.n_layers, getattr(reference, "window", None)
+        self.L, self.layer = reference.n_layers, 0  # layer: the one that attends right now
+        self.windows = getattr(reference, "windows", None) or [getattr(reference, "window", None)] * self.L
+        self.softcap = getattr(reference, "softcap", None)
         self.capacity = getattr(reference, "capacity", None) or reference.block_size
-        self.lists, self.keys = [[] for _ in range(self.L)], None
+        self.lists, self.keys, self.born = [[] for _ in range(self.L)], None, []  # born: the call that made each row
         self.count = self.fed = self.prompt = self.base = 0  # rows computed; tokens in the sequence; of the prefill
         self.pads, self.history, self.calls = None, None, []  # calls: (kind, tokens) since the request began
 
@@ -63,6 +65,7 @@ class Witness:
         self.now = list(range(self.count, self.count + T))  # numbers of the new rows
         positions = self.position(T)
         self.count += T
+        self.born += [len(self.calls)] * T
         logits = self.reference.forward(tokens, positions, self.attend)
         self.lists = [self.keep(layer) for layer in range(self.L)]
         self.fed += T
@@ -72,6 +75,7 @@ class Witness:
 
     # -- attention ----------------------------------------------------------------------------------------------------
     def attend(self, layer, q, k, v, scale):
+        self.layer = layer
         k, v = self.write(k, v)
         self.put(layer, k, v)
         rows = self.seen(layer)  # [(layer, row), …], S of them
@@ -79,7 +83,8 @@ class Witness:
         visible = self.mask(q.shape[2], rows)[..., : k.shape[2]]
         if visible.shape[-1] < k.shape[2]:  # rows beyond the list (an unwritten tail) are seen by all
             visible = torch.nn.functional.pad(visible, (0, k.shape[2] - visible.shape[-1]), value=True)
-        return attend(self.turn(q), k, v, scale, visible.to(q.device), self.expand(q.shape[1], k.shape[1]))
+        expand = self.expand(q.shape[1], k.shape[1])
+        return attend(self.turn(q), k, v, scale, visible.to(q.device), expand, self.softcap)
 
     def put(self, layer, k, v):
         if self.keys is None:
@@ -124,7 +129,8 @@ class Witness:
 
     def causal(self, T, S, window="own"):
         """Boolean `[T, S]` or `[B, 1, T, S]`: the past and itself, inside the window, without padding."""
-        window = self.window if window == "own" else window
+        own = self.windows[self.layer]
+        window = own if window == "own" or own is None else window  # a layer that sees everything has no window to get wrong
         age = torch.arange(T)[:, None] + (S - T) - torch.arange(S)[None, :]  # 0 for the token itself
         visible = (age >= 0) & (age < (window or S + T))
         if self.pads is None:
@@ -158,7 +164,7 @@ class Witness:
 
     def fork(self):
         twin = type(self)(self.reference, self.rules)
-        twin.calls = list(self.calls)
+        twin.calls, twin.born = list(self.calls), list(self.born)
         for name in ("fed", "prompt", "base", "pads", "history", "count"):
             setattr(twin, name, getattr(self, name))
         twin.lists = [list(rows) for rows in self.lists]

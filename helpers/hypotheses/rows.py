@@ -51,6 +51,23 @@ def zero_tail(capacity):
     return lambda w, layer, k, v: tuple(pad(x, (0, 0, 0, max(capacity - x.shape[2], 0))) for x in (k, v))
 
 
+def cropped_rows_stay(w, length):
+    """Rolling back a buffer only moves its end: the rejected rows are still in the tail."""
+    w.tail = [(length, rows[length:]) for rows in w.lists]
+    w.lists, w.fed = [rows[:length] for rows in w.lists], length
+
+
+def dirty_tail(capacity):
+    def gather(w, layer, k, v):
+        length, rows = getattr(w, "tail", [(0, [])] * w.L)[layer]
+        left = rows[k.shape[2] - length :]  # what the new rows have not yet overwritten
+        if left:
+            k, v = (torch.cat([x, old], dim=2) for x, old in zip((k, v), w.take(left)))
+        return zero_tail(capacity)(w, layer, k, v)
+
+    return {"gather": gather, "crop": cropped_rows_stay}
+
+
 def clamped(capacity):
     def seen(w, layer):
         rows = w.lists[layer] + new(w, layer)
@@ -63,7 +80,8 @@ def buffers(capacities):
     for c in capacities:
         tail = f"the unwritten rows of a buffer of {c} take part in the softmax"
         stop = {"seen": clamped(c), "position": lambda w, T, c=c: w.own_position(min(w.fed, c - 1), T)}
-        yield from family("preallocated", ("tail_unmasked", tail, {"gather": zero_tail(c)}))
+        clean, dirty = {"gather": zero_tail(c)}, dirty_tail(c)
+        yield from family("preallocated", ("tail_unmasked", tail, dirty), ("tail_unmasked", tail, clean))
         yield from family(
             "capacity",
             ("clamp_overflow", "past the last row, the last slot is overwritten", {"seen": clamped(c)}),
@@ -86,30 +104,33 @@ def windows(W):
         yield from family("window", (fault, f"in decode {words}", decode(mask=mask)), (fault, words, {"mask": mask}))
 
 
-def turned_again(times):
-    def gather(w, layer, k, v):
-        n = old_rows(w, k)
-        return after_old(w, w.reference.rotate(k[:, :, :n], torch.arange(n) * times(w)), k), v
-
-    return decode(gather=gather)
+def turned_once(w, layer, k, v):
+    n = old_rows(w, k)
+    return after_old(w, w.reference.rotate(k[:, :, :n], torch.arange(n)), k), v
 
 
-def decode_steps(w):
-    return sum(kind == "decode" for kind, _ in w.calls)
+def turned_every_call(w, layer, k, v):
+    """A key in place i has been turned by i more positions in every call since its own."""
+    n = old_rows(w, k)
+    times = torch.tensor([len(w.calls) - w.born[row] for _, row in w.lists[layer]])
+    return after_old(w, w.reference.rotate(k[:, :, :n], torch.arange(n) * times), k), v
 
 
 def back_by(count):
-    return decode(turn=lambda w, q: w.reference.rotate(q, torch.tensor([-count(w)])))
+    return lambda w, q: w.reference.rotate(q, torch.tensor([-count(w)]))
 
 
 def rotary():
+    restart, since = back_by(lambda w: w.fed), back_by(lambda w: w.prompt)
     keys = decode(write=lambda w, k, v: (w.reference.rotate(k, torch.tensor([-w.fed])), v))
     return family(
         "rotary",
-        ("rope_query_restarts", "queries rotate from 0, keys from n", back_by(lambda w: w.fed)),
-        ("rope_query_restarts", "queries count from 0 since the prompt, keys from n", back_by(lambda w: w.prompt)),
-        ("rope_again", "cached keys are rotated a second time", turned_again(lambda w: 1)),
-        ("rope_again", "cached keys are rotated again at every step", turned_again(decode_steps)),
+        ("rope_query_restarts", "queries rotate from 0, keys from n", {"turn": restart}),
+        ("rope_query_restarts", "in decode queries rotate from 0, keys from n", decode(turn=restart)),
+        ("rope_query_restarts", "queries count from 0 since the prompt, keys from n", decode(turn=since)),
+        ("rope_again", "cached keys are rotated again at every call", {"gather": turned_every_call}),
+        ("rope_again", "cached keys are rotated again at every step", decode(gather=turned_every_call)),
+        ("rope_again", "cached keys are rotated a second time", decode(gather=turned_once)),
         ("rope_key_restarts", "keys rotate from 0, queries from n", keys),
     )
 
