@@ -46,12 +46,15 @@ def measure(reference, seed=0, T=9, n=4):
     known = catalogue(reference)
     probes = [next(h for h in known if h.fault == fault) for fault in PROBES]
     faults = [largest(stepped(reference, tokens, T, (T,), [[0, 1, 2]], h), exact) for h in probes]
-    return Tolerance(max(*nulls, rounding_unit(exact)), min(faults), len(nulls), len(faults))
+    return Tolerance(max(*nulls, rounding_unit(exact, reference)), min(faults), len(nulls), len(faults))
 
 
-def rounding_unit(logits):
-    """One unit in the last place of the largest logit: no measured floor can be trusted to be smaller."""
-    return float(logits.abs().max()) * torch.finfo(logits.dtype).eps
+def rounding_unit(logits, reference):
+    """One unit in the last place of the largest logit: no measured floor can be trusted to be smaller.
+
+    A reference whose layers compute in fewer bits than their logits have says so by its own `eps`.
+    """
+    return float(logits.abs().max()) * getattr(reference, "eps", torch.finfo(logits.dtype).eps)
 
 
 def chunkings(T):
@@ -92,4 +95,4 @@ def from_logits_alone(reference, tokens, exact, T):
     swapped = tokens[:, [1, 0, *range(2, tokens.shape[1])]]
     lost = torch.cat([tokens[:, 1:], tokens[:, -1:]], dim=1)
     faults = [largest(reference.logits(x)[:, T - 1 :], exact) for x in (doubled, swapped, lost)]
-    return Tolerance(max(*nulls, rounding_unit(exact)), min(faults), len(nulls), len(faults))
+    return Tolerance(max(*nulls, rounding_unit(exact, reference)), min(faults), len(nulls), len(faults))
