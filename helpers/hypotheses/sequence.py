@@ -51,6 +51,10 @@ def not_the_first(w, T, rows):
     return w.causal(T, len(rows)) & (torch.arange(len(rows)) > 0)
 
 
+def prompt_only(w, T, rows):
+    return w.causal(T, len(rows)) & (torch.arange(len(rows)) < w.prompt)
+
+
 def masks():
     square = "a chunk on a filled cache gets no mask and sees its own future"
     return family(
@@ -63,6 +67,7 @@ def masks():
         ("no_mask_with_cache", "prefill is not causal", only("prefill", mask=all_visible)),
         ("self_only", "in decode the query sees itself only", decode(mask=self_only)),
         ("mask_strict", "no token sees itself", {"mask": strict}),
+        ("mask_not_extended", "decode keeps the prompt's mask, newer keys are hidden", decode(mask=prompt_only)),
         ("mask_first", "the first key is hidden in decode", decode(mask=not_the_first)),
     )
 
