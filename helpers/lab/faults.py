@@ -53,10 +53,10 @@ def name_of(faults):
     return " and ".join(CATALOGUE[id].title for id in faults) or "correct"
 
 
-def used(model, faults):
-    """A decoder that has just served another request."""
+def used(model, faults, batch=1):
+    """A decoder that has just served another request, of `batch` equal rows."""
     decoder = faulty(model, *faults)
-    write(decoder, example(records=2, asked=1, seed=EARLIER).prompt_ids, 40)
+    write(decoder, example(records=2, asked=1, seed=EARLIER).prompt_ids.repeat(batch, 1), 40)
     return decoder
 
 
@@ -175,7 +175,10 @@ def point(x, y, above):
 
 
 def fault_panel(model, tasks, tolerance, faults=SAMPLES):
-    """Toggles: the fault (or none) and the prompt. `tasks` maps words to ledger `Example`s."""
+    """Toggles: the fault (or none) and the prompt. `tasks` maps words to ledger `Example`s.
+
+    `panel.report(words, faults)` is the `FaultReport` behind a setting, computed once.
+    """
     options = {name_of(chosen): chosen for chosen in [(), *((id,) for id in faults)]}
     reports = {}
 
@@ -190,4 +193,6 @@ def fault_panel(model, tasks, tolerance, faults=SAMPLES):
         return plots.trace(traces, tolerance).png()
 
     controls = {"fault": Choice("Decoder:", options), "prompt": Choice("Prompt:", {words: words for words in tasks})}
-    return Panel("Break it", controls, lambda fault, prompt: render_fault(report(prompt, fault)), still)
+    panel = Panel("Break it", controls, lambda fault, prompt: render_fault(report(prompt, fault)), still)
+    panel.report = report
+    return panel
