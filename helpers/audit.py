@@ -113,7 +113,7 @@ def in_float64(reference, build):
     if not hasattr(reference, "double"):
         return None
     decoder = build()
-    exact = reference.double()
+    exact = remembered(reference, "float64", reference.double)
     if callable(getattr(decoder, "double", None)):
         twin = decoder.double()
     elif hasattr(decoder, "__dict__") and any(holds_floats(v) for v in vars(decoder).values()):
@@ -199,7 +199,8 @@ def decide(plans, native, reference, exact_reference, exact_build):
     exact = exact_reference and [play(plan, exact_build, exact_reference) for plan in plans]
     if exact and any(e.problem and len(e.logits) < len(n.logits) for e, n in zip(exact, native)):
         exact = None  # it cannot run in float64 what it runs in its own dtype
-    tolerance = measure(exact_reference if exact else reference)
+    deciding = exact_reference if exact else reference
+    tolerance = remembered(deciding, "tolerance", lambda: measure(deciding))
     results = [judge(r, plan, tolerance.value) for r, plan in zip(exact or native, plans)]
     logic = (
         "float64"
@@ -240,7 +241,7 @@ def arithmetic(report, native, exact):
     """The paired ratio in the dtype as it runs: how far cached and uncached each are from float64."""
     cached, uncached = [], []
     for n, e in zip(native, exact):
-        for mine, plain, right in zip(n.logits, getattr(n, "right", ()), getattr(e, "right", ())):
+        for mine, plain, right in zip(n.logits, n.right, e.right):
             cached.append((mine.double() - right).square().mean())
             uncached.append((plain.double() - right).square().mean())
     noise = float(torch.stack(uncached).mean()) if uncached else 0.0
@@ -255,13 +256,13 @@ def describe(report, plans, build, reference, exact_reference, exact_build, seed
     """Everything beyond the verdict: suspects, sensitivity, probes without a tolerance, the shortest case."""
     deciding, make = (exact_reference, exact_build) if report.logic == "float64" else (reference, build)
     expected_rows(report, plans, deciding)
+    probes.determinism(report, plans[0], build)
     if hasattr(deciding, "forward"):
         if report.verdict in ("differs", "inconclusive") and report.first:
             name_it(report, plans, deciding, make)
         sensitivity(report, plans, deciding)
     if getattr(reference, "specification", None) and report.verdict in ("differs", "unknown pattern"):
         report.verdict, report.summary = "different by specification", reference.specification
-    probes.determinism(report, plans[0], build)
     probes.other_rows(report, plans[0], build)
     probes.free_run(report, plans[0], build, reference)
     report.summary = report.summary or VERDICTS[report.verdict][1]
@@ -312,17 +313,35 @@ def suspect(match):
     return Suspect(h.fault, h.family, h.words, "; ".join(looks), match.residual, match.where)
 
 
+def remembered(reference, key, compute):
+    """What was measured on a reference before: a table of many audits against one reference measures it once."""
+    known = reference.__dict__.setdefault("measured", {})
+    if key not in known:
+        known[key] = compute()
+    return known[key]
+
+
 def sensitivity(report, plans, reference):
-    """How many known bugs, injected into this model, these scripts would have shown. Harmless ones are not counted."""
+    """How many known bugs, injected into this model, these scripts would have shown, and which not."""
     ran = [p for p, r in zip(plans, report.results) if r.status != "not exercised"]
-    right = {p.name: [x.double() for x in expected(reference, p)] for p in ran}
-    seen = {}
-    for h in catalogue(reference):
-        if h.family != "rounding" and not seen.get(h.fault):
-            seen[h.fault] = any(shows(h, p, reference, right[p.name], report.tolerance.value) for p in ran)
+    key = str(
+        [[c.kind, c.value.tolist() if isinstance(c.value, torch.Tensor) else c.value] for p in ran for c in p.calls]
+    )
+    seen = remembered(reference, key, lambda: injected(ran, reference, report.tolerance.value))
     missed = [fault for fault, shown in seen.items() if not shown]
     report.caught, report.injected = len(seen) - len(missed), len(seen)
     report.unseen = missed
+
+
+def injected(plans, reference, tolerance):
+    """{fault: does any script show it?}, the cheapest scripts first."""
+    plans = sorted(plans, key=lambda p: sum(c.value.numel() for c in p.calls if isinstance(c.value, torch.Tensor)))
+    right = {p.name: expected(reference, p) for p in plans}
+    seen = {}
+    for h in catalogue(reference):
+        if h.family != "rounding" and not seen.get(h.fault):
+            seen[h.fault] = any(shows(h, p, reference, right[p.name], tolerance) for p in plans)
+    return seen
 
 
 def shows(hypothesis, plan, reference, right, tolerance):
@@ -330,7 +349,7 @@ def shows(hypothesis, plan, reference, right, tolerance):
 
     def watch(step, logits):
         nonlocal found
-        found = step < len(right) and float((logits.double() - right[step]).abs().max()) > tolerance
+        found = step < len(right) and float((logits.double() - right[step].double()).abs().max()) > tolerance
         return found
 
     run(plan, Witness(reference, hypothesis.rules), watch=watch)

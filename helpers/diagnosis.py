@@ -22,7 +22,7 @@ class Match:
     same_rows: bool  # does it also hold as many rows per layer as the decoder does?
 
 
-def diagnose(reference, scripts, traces, tolerance, capacities=(), budget=4000):
+def diagnose(reference, scripts, traces, tolerance, capacities=(), budget=1500):
     """Ranked `Match`es for the traces of `scripts` (dicts by script name). Empty: nothing known reproduces them.
 
     First one hypothesis for everything, then one per failing script (several bugs that show in different calls), then

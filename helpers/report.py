@@ -30,6 +30,8 @@ class Result:
     wrote: tuple | None = None  # (token it would write, token the oracle writes) at the first difference
     problem: str | None = None
     logits: list = field(default_factory=list, repr=False)
+    right: list = field(default_factory=list, repr=False)  # the uncached logits, as `logits`
+    gaps: list = field(default_factory=list, repr=False)  # per step, the largest difference of each row [B]
     raised: Exception | None = field(default=None, repr=False)
 
     @property
@@ -59,6 +61,7 @@ class Report:
     max_abs_diff: float
     tolerance: object  # tolerance.Tolerance, of the run that decided
     results: list
+    native: list = field(default_factory=list, repr=False)  # the same scripts in the dtype as it runs
     suspects: list = field(default_factory=list)
     first: tuple | None = None  # (script, step, row)
     logic: str = ""  # which run decided: float64 or as it is
@@ -151,7 +154,10 @@ class Report:
             "tolerance": {**vars(self.tolerance), "value": self.tolerance.value} if self.tolerance else None,
             "first": self.first,
             "suspects": [vars(s) for s in self.suspects],
-            "scripts": [{k: v for k, v in vars(r).items() if k not in ("logits", "raised")} for r in self.results],
+            "scripts": [
+                {k: v for k, v in vars(r).items() if k not in ("logits", "right", "gaps", "raised")}
+                for r in self.results
+            ],
             "arithmetic": self.arithmetic,
             "caught": self.caught,
             "injected": self.injected,
