@@ -20,8 +20,9 @@ def test_before_anything_is_run_the_stored_results_are_there(open_lesson):
         still = lesson.output(panel).locator("img")
         expect(still).to_have_count(1)
         assert still.evaluate("image => image.naturalWidth") > 400
-    expect(lesson.output("lab.step_panel(")).to_contain_text("Step slider: Prefill")
-    expect(lesson.output("lab.fault_panel(")).to_contain_text("restarts at 0")
+    expect(lesson.output("lab.step_panel(")).to_contain_text("Step slider: Prefill (step 0): with a cache 6 K/V rows")
+    expect(lesson.output("lab.render_fault(")).to_contain_text("restarts at 0: differs from step 1 on")
+    expect(lesson.output('check("rows_expected")')).to_contain_text("not attempted")
     assert lesson.errors == []
 
 
@@ -86,7 +87,7 @@ def fault_toggle(lesson):
 def self_check(lesson):
     output = lesson.output('check("rows_expected")')
     expect(output).to_contain_text("not attempted")
-    lesson.write("def rows_expected(", solution("ex-rows"))
+    lesson.write("def rows_expected(", solution("ex-rows-expected"))
     lesson.run('check("rows_expected")')
     expect(output).to_contain_text("pass")
     expect(output).not_to_contain_text("FAIL")
