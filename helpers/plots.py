@@ -91,6 +91,7 @@ def lines(series, title, xlabel, ylabel, alt, log=False, guide=None):
         axis.axhline(guide[0], color=BLACK, linestyle="--", linewidth=1)
         axis.annotate(guide[1], (0, guide[0]), (2, 3), textcoords="offset points", fontsize=9)
     axis.set_title(title, fontsize=12, loc="left")
+    axis.xaxis.get_major_locator().set_params(integer=True)
     axis.spines[["top", "right"]].set_visible(False)
     return Plot(figure, title, alt)
 
@@ -108,17 +109,17 @@ def label_ends(axis, series, gap=0.07):
         free += gap
 
 
-def trace(differences, tolerance):
+def trace(differences, tolerance, what="decoders"):
     """Largest logits difference per step, `{decoder: [one a step]}`, on a log axis with the tolerance line."""
     series = {name: (range(len(values)), [max(v, FLOOR) for v in values]) for name, values in differences.items()}
     beyond = {name: [s for s, v in enumerate(values) if not v <= tolerance] for name, values in differences.items()}
     wrong = [name for name, steps in beyond.items() if steps]
-    title = f"{len(wrong)} of {len(differences)} decoders leave the oracle, each at its first wrong step"
+    title = f"{len(wrong)} of {len(differences)} {what} leave the oracle, each at its first wrong step"
     alt = "; ".join(
         f"{name}: {f'beyond it from step {s[0]} on' if s else 'below the tolerance'}" for name, s in beyond.items()
     )
     guide = tolerance, f"tolerance {approx(tolerance)}"
-    plot = lines(series, title, "step (0 = prefill)", "largest logits difference", alt, log=True, guide=guide)
-    plot.header = ["decoder", "first wrong step", "largest difference"]
+    plot = lines(series, title, "step (0 is the prefill)", "largest logits difference", alt, log=True, guide=guide)
+    plot.header = [what.removesuffix("s"), "first wrong step", "largest difference"]
     plot.rows = [[name, (beyond[name] or ["none"])[0], approx(max(v))] for name, v in differences.items()]
     return plot

@@ -50,6 +50,7 @@ class MiniGPTReference:
         self.last_position = self.block_size  # one token more must be refused
         self.vocab_size = model.config.vocab_size
         self.rotary = model.config.positions == "rope"
+        self.shared_heads = model.config.kv_heads < model.config.n_heads
         self.dtype, self.device = model.token.weight.dtype, model.token.weight.device
 
     @torch.inference_mode()

@@ -144,6 +144,14 @@ class Report:
         yield from (f"  note         {note}" for note in self.notes)
         yield f"  time         {self.seconds:.1f} s"
 
+    def plot(self):
+        """A figure: the largest difference of each step, one line a script, over the tolerance."""
+        from .plots import trace
+
+        ran = {r.name: r.diffs for r in self.results if r.diffs}
+        worst = sorted(ran, key=lambda name: -max(ran[name]))[:5]  # as many lines as an eye can follow
+        return trace({name: ran[name] for name in worst}, self.tolerance.value, what="scripts")
+
     def to_dict(self):
         """Plain values, for JSON."""
         return {

@@ -10,7 +10,9 @@ def catalogue(reference, capacities=()):
     """Every hypothesis that makes sense for this reference, likeliest first within a family."""
     made = [*rows.rounding(), *sequence.positions(), *sequence.masks(), *sequence.appends()]
     made += [*sequence.duplicates(reference.n_layers), *sequence.stale(), *rows.key_values(), *rows.layers()]
-    made += [*rows.buffers(capacities), *rows.left_padding(), *rows.handed_on(), *rows.shared_heads()]
+    made += [*rows.buffers(capacities), *rows.left_padding(), *rows.handed_on()]
+    if getattr(reference, "shared_heads", True):
+        made += rows.shared_heads()
     if getattr(reference, "window", None):
         made += rows.windows(reference.window)
     return made + (rows.rotary() if getattr(reference, "rotary", False) else [])
