@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from .hf import HFDecoder, HFReference
-from .scripts import missing, run, scripts
+from ..scripts import missing, run, scripts
+from .decoder import HFDecoder
+from .reference import HFReference
 
 
 def decoding(T, decoder):
