@@ -1,0 +1,246 @@
+"""The graders of lesson 05 are code under test: wrong answers with the message each must get, right ones that must pass."""
+
+import pytest
+from alternatives05 import ALTERNATIVES
+from answers05 import RIGHT
+from graders import graded
+
+from helpers.checks import EXERCISES
+from helpers.checks.registry import Question
+
+WRITTEN = [name for name, e in EXERCISES.items() if e.lesson == "05" and not isinstance(e, Question)]
+QUESTIONS = [name for name, e in EXERCISES.items() if e.lesson == "05" and isinstance(e, Question)]
+
+# exercise -> [(what stands in the right answer, what stands there instead, what the learner must be told)]
+WRONG = {
+    "attention_with_past": [
+        ("tril(S - T)", "tril()", "It looks like: a mask that starts at the top left"),
+        ("tril(S - T)", "tril(S)", "no causal mask"),
+        ("tril(S - T)", "tril(S - T - 1)", "not finite; the first at B=0, T=0, C=0: nan"),
+        ("tril(S - T)", "tril(S - T + 1)", "diagonal one too high"),
+        ("~mask", "mask", "not finite"),
+        ("tril(S - T)", "triu(S - T)", "differ by more than"),
+        ("if past_kv is not None:", "if False:", "the past is dropped: only the new rows are returned"),
+        ("[past_kv[0], k]", "[k, past_kv[0]]", "the new rows put in front of the old ones"),
+        ("[past_kv[0], k], dim=2)\n        v = torch.cat([past_kv[1], v]", "[past_kv[0], k, k], dim=2)\n        v = torch.cat([past_kv[1], v, v]",
+         "K has 8 rows; expected 6 cached + 1 new = 7.\n        It looks like: the new rows are appended twice"),
+        ("flatten(2) @ out_weight.T + out_bias, (k, v)", "flatten(2) @ out_weight.T + out_bias, past_kv or (k, v)",
+         "the new row is used but not stored"),
+        ("/ D**0.5", "", "scores that are not divided"),
+        ("/ D**0.5", "/ x.shape[-1]**0.5", "square root of d_model"),
+        ("/ D**0.5", "/ D", "divided by head_dim, not by its square root"),
+        ("y.transpose(1, 2).flatten(2)", "y.reshape(x.shape)", "heads merged without exchanging"),
+        ("scores.softmax(-1)", "scores.softmax(-2)", "softmax over the queries"),
+        (", (k, v)\n", ", (v, k)\n", "keys and values exchanged"),
+        (", (k, v)\n", ", (k, k)\n", "keys and values exchanged, or one of them stored twice"),
+        (", (k, v)\n", "\n", "the result is a Tensor; expected 2 things: (y, (K, V))"),
+        (", (k, v)\n", ", (k.transpose(1, 2), v)\n", "the right axes in another order"),
+        (" + out_bias", "", "numbers of y differ"),
+        ("    T, S =", "    v = v if past_kv is None else past_kv[1]\n    T, S =", "RuntimeError, in attention_with_past, line"),
+        ("    D = x.shape", "    x *= 1.0 if past_kv is None else 2.0\n    D = x.shape", "differ"),
+        ("    T, S =", "    if past_kv: past_kv[0].zero_()\n    T, S =", "changed its argument past_kv in place"),
+        ("    mask = torch.ones(T, S, dtype=torch.bool).tril(S - T)",
+         "    mask = torch.ones(T, S, dtype=torch.bool).tril() if T == S else torch.ones(T, S, dtype=torch.bool)",
+         "6 rows cached, a chunk of 3: y\n        What was seen"),
+        (" + out_bias, (k", " + out_bias.double(), (k", "y is torch.float64; expected torch.float32"),
+        ("[past_kv[0], k]", "[past_kv[0], k.flip(2)]", "FAIL  6 rows cached, a chunk of 3: rows of K and V\n        What was seen"),
+        (", (k, v)\n", ", (k[:, :, : S - T + 1], v[:, :, : S - T + 1]) if past_kv else (k, v)\n",
+         "K has shape [4, 2, 7, 5]; expected of shape [B, H, S, D] = [4, 2, 9, 5]"),
+    ],
+    "forward_with_past": [
+        ("embed(tokens, torch.arange(n, n + tokens.shape[1]))", "embed(tokens, torch.arange(tokens.shape[1]))",
+         "a token at position 0; its layer-0 key equals the key of that position, expected 6"),
+        ("embed(tokens, torch.arange(n, n + tokens.shape[1]))", "embed(tokens, torch.arange(n, n + tokens.shape[1]) + (n > 0))",
+         "a token at position 7"),
+        ("past[layer] if past else None", "past[0] if past else None", "layer 1 differs in K and V, in rows that were cached"),
+        ("past[layer] if past else None", "None", "the layers hold [1, 1, 1] rows of K; expected 7 in each (6 cached + 1 fed)"),
+        ("        new_past.append(kv)", "        new_past = kv", "past is a tuple of 2; expected a list of 3 pairs"),
+        ("        new_past.append(kv)", "        new_past = [kv] * 3", "one cache shared by all layers"),
+        ("        new_past.append(kv)", "        new_past.append(past[layer] if past else kv)", "the new rows are not stored"),
+        ("new_past.append(kv)", "new_past.insert(0, kv)", "layer 0 differs in K and V, in the new rows"),
+        ("block.norm1(x)", "x", "layer 0 differs in K and V, in the new rows"),
+        ("        x = x + y\n", "        x = y\n", "layer 1 differs in K and V, in the new rows; layers before it are right"),
+        ("block.norm2(x)", "x", "layer 1 differs in K and V, in the new rows"),
+        ("model.norm(x) @", "x @", "the logits differ from the oracle by up to"),
+        ("return model.norm(x)", "return model.norm(x)[:, -1:]", "logits has shape [4, 1, 23]; expected of shape [B, T, V] = [4, 6, 23]"),
+        (".weight.T, new_past", ".weight.T", "the result is a Tensor; expected 2 things: (logits, past)"),
+        ("    new_past = []\n", "    new_past = past if past is not None else []\n    if past: past = list(past); new_past.clear()\n",
+         "changed its argument past in place"),
+    ],
+    "prefill": [
+        ("logits[:, -1], past\n", "logits[:, 0], past\n", "the logits are those of position 0; expected position 5"),
+        ("logits[:, -1], past\n", "logits[:, -2], past\n", "the logits are those of position 4"),
+        ("logits[:, -1], past\n", "logits, past\n", "logits has shape [4, 6, 23]; expected of shape [B, V] = [4, 23]"),
+        ("logits[:, -1], past\n", "logits[:, -1:], past\n", "logits has shape [4, 1, 23]"),
+        ("logits[:, -1], past\n", "logits[:, -1]\n", "expected 2 things: (logits, past)"),
+        ("logits[:, -1], past\n", "past, logits[:, -1]\n", "logits is a list"),
+        ("logits[:, -1], past\n", "logits[:, -1].softmax(-1), past\n", "the logits differ from the oracle"),
+        ("forward_with_past(model, tokens)\n", "forward_with_past(model, tokens[:, :-1])\n", "the logits are those of position 4"),
+        ("forward_with_past(model, tokens)\n", "forward_with_past(model, tokens[:, -1:])\n", "the layers hold [1, 1, 1] rows"),
+        ("forward_with_past(model, tokens)\n",
+         "forward_with_past(model, tokens)\n    _, past = forward_with_past(model, tokens[:, -1:], past)\n", "the layers hold [7, 7, 7] rows"),
+        ("forward_with_past(model, tokens)\n", "forward_with_past(model, tokens.flip(1))\n", "layer 0 differs in K and V"),
+    ],
+    "decode_step": [
+        ("token[:, None], past)", "token[:, None])", "the past is dropped, only the new rows are returned"),
+        ("token[:, None], past)\n    return logits[:, -1], past", "token[:, None], past)[0], past\n    return logits[:, -1], past",
+         "the new rows are not stored"),
+        ("token[:, None], past)", "token[None, :], past)", "RuntimeError, in attention_with_past"),
+        ("token[:, None], past)", "token, past)", "IndexError"),
+        ("token[:, None], past)", "torch.stack([token, token], 1), past)", "the layers hold [8, 8, 8] rows"),
+        ("token[:, None], past)\n    return logits[:, -1]", "token[:, None], past)\n    return logits", "logits has shape [4, 1, 23]"),
+        ("token[:, None], past)\n    return logits[:, -1]", "token[:, None], past)\n    return logits.argmax(-1)[:, 0]", "logits has shape [4]"),
+        ("embed(tokens, torch.arange(n, n + tokens.shape[1]))", "embed(tokens, torch.arange(tokens.shape[1]))", "a token at position 0"),
+        ("embed(tokens, torch.arange(n, n + tokens.shape[1]))",
+         "embed(tokens, torch.arange(n, n + tokens.shape[1]) - int(tokens.shape[1] == 1))", "a token at position 5"),
+        ("embed(tokens, torch.arange(n, n + tokens.shape[1]))", "embed(tokens, torch.full((1,), 6 if n else 0))",
+         "step 1 after a prompt of 1: rows of every layer\n        What was seen"),
+        ("    y = scores.softmax(-1) @ v", "    y = scores[..., :-1].softmax(-1) @ v[:, :, :-1] if T == 1 and S > 1 else scores.softmax(-1) @ v",
+         "Decode attends over the old rows only"),
+        ("tril(S - T)", "tril()", "the new token sees key 0 only"),
+        (", (k, v)\n", ", (k, k)\n", "layer 0 differs in V, in rows that were cached before.\n        It looks like: keys stored"),
+        (", (k, v)\n", ", (k, v) if past_kv is None else (k, past_kv[1])\n", "the layers hold [6, 6, 6] rows of V"),
+    ],
+    "generate_cached": [
+        ("logits.argmax(-1)", "logits.argmin(-1)", "numbers of the tokens differ; the first at B=0, n=0"),
+        ("        if step:\n            logits, past = decode_step(model, tokens[-1], past)\n        tokens.append(logits.argmax(-1))\n",
+         "        tokens.append(logits.argmax(-1))\n        logits, past = decode_step(model, tokens[-1], past)\n",
+         "11 tokens went through layer 0, in calls of [6, 1, 1, 1, 1, 1]; expected 6 + 4 = 10.\n        It looks like: the last token is fed too"),
+        ("        if step:\n            logits, past = decode_step(model, tokens[-1], past)\n",
+         "        logits, past = decode_step(model, tokens[-1] if tokens else prompt[:, -1], past)\n", "numbers of the tokens differ"),
+        ("torch.stack(tokens, 1) if tokens else prompt[:, :0]", "torch.stack(tokens, 1)", "stack expects a non-empty"),
+        ("torch.stack(tokens, 1) if", "torch.stack(tokens, 0) if", "the right axes in another order"),
+        ("torch.stack(tokens, 1) if", "tokens if", "the tokens is a list"),
+        ("torch.stack(tokens, 1) if", "torch.cat([prompt, torch.stack(tokens, 1)], 1) if", "the 7 new tokens only, without the prompt"),
+        ("        tokens.append(logits.argmax(-1))", "        tokens.append(logits.argmax(-1)[:1].expand(4))", "tokens differ; the first at B=1"),
+        ("torch.stack(tokens, 1) if", "torch.stack(tokens, 1).float() if", "torch.float32; expected torch.int64"),
+        ("            logits, past = decode_step(model, tokens[-1], past)\n",
+         "            logits, past = prefill(model, torch.cat([prompt, torch.stack(tokens, 1)], 1))\n",
+         "40 tokens went through layer 0, in calls of [6, 7, 8, 9, 10]; expected 6 + 4 = 10.\n        It looks like: the whole sequence"),
+        ("    logits, past = prefill(model, prompt)\n",
+         "    global kept\n    kept = logits, past = forward_with_past(model, prompt, globals().get('kept', (0, None))[1])\n    logits = logits[:, -1]\n",
+         "It looks like: a cache that the request before has filled"),
+        ("embed(tokens, torch.arange(n, n + tokens.shape[1]))\n    model.check_positions(torch.arange(n, n + tokens.shape[1]))",
+         "embed(tokens, torch.arange(n, n + tokens.shape[1]).clamp(max=16))", "no error where 18 positions would be needed"),
+    ],
+    "Cache": [
+        ("torch.arange(self.length, self.length + T)", "torch.arange(T)", "positions that restart at 0 in each call"),
+        ("self.length += T", "pass", "positions(1) after advance(6) differ"),
+        ("self.length += T", "self.length += 1", "got 1, expected 6"),
+        ("        return k, v\n", "        self.length += k.shape[2]\n        return k, v\n", "positions(6) before advance"),
+        ("        self.rows[layer] = k, v\n", "        self.rows[0] = k, v\n", "K of layer"),
+        ("        self.rows[layer] = k, v\n", "        self.rows[layer] = self.rows[layer] or (k, v)\n", "after an update with 5 rows"),
+        ("        self.rows[layer] = k, v\n", "", "only the new rows are returned"),
+        ("        return k, v\n", "        return k\n", "update returned a Tensor; expected the pair (K, V)"),
+        ("[self.rows[layer][0], k]", "[k, self.rows[layer][0]]", "numbers of K of layer 0 after an update with 1 rows differ"),
+        ("        self.rows[layer] = k, v\n", "        self.rows[layer] = k, k\n", "numbers of V of layer 0 after an update with 1 rows"),
+        ("tril(S - T)", "tril()", "a triangle that starts at the top left"),
+        ("tril(S - T)", "tril(S - T).logical_not()", "the other convention"),
+        ("tril(S - T)", "tril(S - T - 1)", "mask(6, 6) differ"),
+        ("dtype=torch.bool).tril(S - T)", "dtype=torch.bool).tril(S - T).float()", "mask(6, 6) is torch.float32; expected torch.bool"),
+        ("return None if T == 1 else", "return None if T != S else", "mask(5, 12) is None"),
+        ("        self.length = 0\n        self.rows = [None] * n_layers\n    def pos",
+         "        pass\n    length, rows = 0, [None] * 9\n    def pos", "kept in the class, where all caches share them"),
+        ("def advance(self, T)", "def advance_by(self, T)", "AttributeError"),
+        ("    def __init__(self, n_layers):", "    def __init__(self, n_layers, n_heads):", "TypeError"),
+    ],
+    "rows_expected": [
+        ("max(emitted - 1, 0)", "emitted", "counting the tokens emitted; the last of them has not been fed"),
+        ("max(emitted - 1, 0)", "emitted - 1", "a prompt of 6, 0 emitted: got 5, expected 6"),
+        ("max(emitted - 1, 0)", "0", "a prompt of 6, 2 emitted: got 6, expected 7"),
+        ("max(emitted - 1, 0)", "emitted + 1", "got 7, expected 6"),
+        ("min(rows, window)", "max(rows, window)", "window 8: got 8, expected 6"),
+        ("min(rows, window)", "min(rows, window - 1)", "window 8: got 7, expected 8"),
+        ("min(rows, window)", "window", "window 8: got 8, expected 6"),
+        ("min(rows, window)", "rows", "window 8: got 9, expected 8"),
+        ("    return rows if", "    rows if", "got None (is a `return` missing?), expected 6"),
+        (", window=None", "", "NameError"),
+    ],
+    "continue_chat": [
+        ("    chunk = torch.cat([last_token[:, None], new_ids], dim=1)\n", "    chunk = new_ids\n",
+         "expected 7 cached + 1 + 5 new ids = 13.\n        It looks like: the last token is not fed"),
+        ("[last_token[:, None], new_ids]", "[last_token[:, None], last_token[:, None], new_ids]", "the last token is fed twice"),
+        ("[last_token[:, None], new_ids]", "[new_ids, last_token[:, None]]", "layer 0 differs in K and V, in the new rows"),
+        ("[last_token[:, None], new_ids]", "[new_ids[:, :1], new_ids]", "layer 0 differs in K and V, in the new rows"),
+        ("embed(tokens, torch.arange(n, n + tokens.shape[1]))", "embed(tokens, torch.arange(tokens.shape[1]))", "a token at position 5"),
+        ("tril(S - T)", "tril()", "A later prefill chunk uses a triangle that is not shifted"),
+        ("tril(S - T)", "tril(S)", "layer 1 differs in K and V, in the new rows"),
+        ("chunk, past)\n", "chunk)\n", "the past is dropped, only the new rows are returned"),
+        ("logits[:, -1], past\n", "logits[:, 0], past\n", "the logits differ from the oracle"),
+        ("logits[:, -1], past\n", "logits, past\n", "logits has shape [4, 6, 23]"),
+        ("logits[:, -1], past\n", "logits[:, -1]\n", "expected 2 things"),
+        ("    return logits[:, -1], past\n", "    past.append(past[0]); return logits[:, -1], past\n", "past is a list of 4"),
+    ],
+}  # fmt: skip
+
+
+def wrong_answers():
+    for name, rows in WRONG.items():
+        for number, row in enumerate(rows):
+            yield pytest.param(name, *row, id=f"{name}-{number}")
+
+
+@pytest.fixture(autouse=True)
+def progress_apart(monkeypatch, tmp_path):
+    monkeypatch.setenv("KV_CACHE_PROGRESS", str(tmp_path))
+
+
+@pytest.mark.parametrize(("name", "old", "new", "message"), list(wrong_answers()))
+def test_wrong_answers_fail_with_their_message(name, old, new, message):
+    assert RIGHT[name].count(old) == 1, "the mutation must change one place"
+    result = graded(name, RIGHT[name].replace(old, new))
+    assert float(result) < EXERCISES[name].points and message in str(result)
+
+
+def right_answers():
+    for name, code in RIGHT.items():
+        for number, answer in enumerate([code, *ALTERNATIVES[name]]):
+            yield pytest.param(name, answer, id=f"{name}-{number}")
+
+
+@pytest.mark.parametrize(("name", "code"), list(right_answers()))
+def test_right_answers_pass_however_they_are_written(name, code):
+    result = graded(name, code)
+    assert float(result) == EXERCISES[name].points, str(result)
+    assert {row.mark for row in result.rows} == {"pass"} and result.notes == ()
+
+
+def test_the_table_covers_every_exercise():
+    assert set(WRONG) == set(RIGHT) == set(ALTERNATIVES) == set(WRITTEN)
+    assert min(map(len, WRONG.values())) >= 6 and min(map(len, ALTERNATIVES.values())) >= 3
+
+
+def test_each_check_is_failed_by_some_wrong_answer():
+    """A check that no wrong answer fails might be one that cannot fail."""
+    for name, rows in WRONG.items():
+        failed = {
+            row.text
+            for old, new, _ in rows
+            for row in graded(name, RIGHT[name].replace(old, new)).rows
+            if row.mark == "FAIL"
+        }
+        never = {check.title for check in EXERCISES[name].checks} - failed
+        assert not never, f"{name}: {sorted(never)}"
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("value", ["None", "3", "lambda *args, **options: None", "torch.zeros", "print", "type"])
+def test_nonsense_gets_no_full_points_and_stops_nothing(name, value):
+    result = graded(name, f"import torch\n{name} = {value}")
+    assert float(result) < EXERCISES[name].points and str(result)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_every_exercise_has_three_hints_and_says_how_it_is_called(name):
+    exercise = EXERCISES[name]
+    assert len(exercise.hints) == 3 and exercise.call.startswith(name) and exercise.minutes > 0
+    assert exercise.difficulty in ("easy", "medium", "hard")
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_questions_have_one_right_answer_and_a_reason_for_each(name):
+    question = EXERCISES[name]
+    answers = list(question.options) or list(question.reasons)
+    assert set(answers) == set(question.reasons) and len(answers) >= 3 and question.hints
+    points = {answer: float(graded(name, f"{name} = {answer!r}")) for answer in answers}
+    assert points == {answer: float(answer == question.right) for answer in answers}
