@@ -26,6 +26,8 @@ class HFDecoder:
         fits = [last_position(model), capacity if cache == "static" and None in windows(text_config(model)) else None]
         self.capacity = min((n for n in fits if n), default=None)  # tokens that fit; None: no limit
         self.cache = None
+        if any(getattr(self.new_cache(), "is_linear", ())):
+            raise ValueError(f"{type(model).__name__} keeps recurrent states; the audit knows keys and values only")
 
     def new_cache(self):
         from transformers import DynamicCache, StaticCache

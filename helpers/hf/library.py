@@ -76,6 +76,14 @@ def with_tap(model):
     return twin
 
 
+def in_float64(model):
+    """A copy of the model with float64 weights; experts run one by one, their grouped kernel has no float64."""
+    twin = copy.deepcopy(model).double()
+    if hasattr(twin, "set_experts_implementation"):
+        twin.set_experts_implementation("eager")
+    return twin
+
+
 def cache_argument(model):
     """What this version calls the cache in `model.forward`: "cache", or "past_key_values" in older ones."""
     names = inspect.signature(model.forward).parameters

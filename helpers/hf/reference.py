@@ -4,12 +4,10 @@ Projections, rotations, norms and everything else stay the model's own. What can
 trying, not by name) is judged by its logits alone: a verdict, and no name for the bug.
 """
 
-import copy
-
 import torch
 
 from ..reference import attend, band
-from .library import check_model, last_position, rotary_module, tapped, text_config, windows, with_tap
+from .library import check_model, in_float64, last_position, rotary_module, tapped, text_config, windows, with_tap
 
 LONGEST = 512  # positions that an audit uses at most, however many the model has
 FLOAT32 = torch.finfo(torch.float32).eps
@@ -20,7 +18,7 @@ class HFReference:
 
     def __init__(self, model, block_size=None):
         check_model(model)
-        self.model, self.exact, config = model, None, text_config(model)
+        self.model, config = model, text_config(model)
         positions = getattr(config, "max_position_embeddings", None) or LONGEST
         trained = getattr(config, "original_max_position_embeddings", None) or positions
         self.block_size = block_size or min(positions, trained, LONGEST)
@@ -69,10 +67,11 @@ class HFReference:
         return torch.cat([a * cos - b * sin, b * cos + a * sin, rest], dim=-1)
 
     def double(self):
-        """The same in float64, made once."""
-        if self.exact is None:
-            self.exact = type(self)(copy.deepcopy(self.model).double(), self.block_size)
-        return self.exact
+        """The same in float64; None where the model's kernels know no float64."""
+        try:
+            return type(self)(in_float64(self.model), self.block_size)
+        except (RuntimeError, NotImplementedError, ValueError, TypeError):
+            return None
 
     independence = "a second attention and mask over the model's own projections"
 
