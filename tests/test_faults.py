@@ -92,6 +92,23 @@ def test_a_class_overrides_exactly_one_method_in_a_few_lines(id):
     assert len(inspect.getsource(getattr(fault.cls, fault.method)).splitlines()) <= 7
 
 
+@pytest.mark.parametrize(
+    ("id", "prompt", "chunk", "first", "second"),  # of a prompt of 5, a chunk of 2, two single tokens
+    [
+        ("pos_zero", [0, 1, 2, 3, 4], [5, 6], [0], [0]),
+        ("pos_restart", [0, 1, 2, 3, 4], [5, 6], [0], [1]),
+        ("pos_plus1", [0, 1, 2, 3, 4], [5, 6], [8], [9]),
+        ("pos_minus1", [0, 1, 2, 3, 4], [5, 6], [6], [7]),
+        ("pos_uniform_shift", [3, 4, 5, 6, 7], [8, 9], [10], [11]),
+    ],
+)
+def test_where_a_position_fault_puts_the_tokens(id, prompt, chunk, first, second):
+    cache = find(id).cls(3)
+    for expected in (prompt, chunk, first, second):
+        assert cache.positions(len(expected)).tolist() == expected
+        cache.advance(len(expected))
+
+
 @pytest.mark.parametrize(("id", "positions"), CASES)
 def test_first_wrong_step_and_rows(id, positions):
     model = MODELS[positions]

@@ -19,7 +19,7 @@ def test_a_beam_that_drops_nothing_finds_the_likeliest_text():
     logprobs = model(torch.cat([prompt.expand(125, -1), texts], dim=1)).log_softmax(-1)[:, 6:-1]  # [125, 3, V]
     scores = logprobs.gather(2, texts[:, :, None])[:, :, 0].sum(1)  # [125]
     found = beam_search(CachedDecoder(model), prompt, 25, 3)
-    assert torch.equal(found.tokens[0], texts[scores.argmax()])
+    assert torch.equal(found.tokens, texts[scores.topk(25).indices])
     torch.testing.assert_close(found.scores, scores.topk(25).values)
 
 
@@ -85,6 +85,16 @@ def test_a_guess_counts_only_where_every_row_agrees():
 
     assert torch.equal(
         speculative(CachedDecoder(MODEL), PROMPT, 6, one_row_off).tokens, generate(Oracle(MODEL), PROMPT, 6).tokens
+    )
+
+
+def test_what_follows_a_wrong_guess_does_not_count_even_where_it_would_be_chosen():
+    def propose(tokens):
+        wrong = guesses(0)(tokens)[:, :1]  # [B, 1]
+        return torch.cat([wrong, Oracle(MODEL).prefill(torch.cat([tokens, wrong], 1)).argmax(-1, keepdim=True)], 1)
+
+    assert torch.equal(
+        speculative(CachedDecoder(MODEL), PROMPT, 6, propose).tokens, generate(Oracle(MODEL), PROMPT, 6).tokens
     )
 
 

@@ -31,9 +31,9 @@ class GqaTile(CausalAttention):
 )
 class RopeAgain(CausalAttention):
     def forward(self, x, cache, positions):
-        old = cache.keys[self.layer]
-        if old is not None:
-            cache.keys[self.layer] = self.rotary(old, torch.arange(old.shape[2]))
+        keys = getattr(cache, "keys", None)  # without a cache nothing is rotated again
+        if keys and keys[self.layer] is not None:
+            keys[self.layer] = self.rotary(keys[self.layer], torch.arange(keys[self.layer].shape[2]))
         return super().forward(x, cache, positions)
 
 
