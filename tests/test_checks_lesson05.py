@@ -122,6 +122,9 @@ WRONG = {
          "It looks like: a cache that the request before has filled"),
         ("embed(tokens, torch.arange(n, n + tokens.shape[1]))\n    model.check_positions(torch.arange(n, n + tokens.shape[1]))",
          "embed(tokens, torch.arange(n, n + tokens.shape[1]).clamp(max=16))", "no error where 18 positions would be needed"),
+        ("prefill(model, prompt)\n", "prefill(model, prompt if prompt.shape[1] > 1 else prompt.repeat(1, 2))\n", "FAIL  a prompt of 1 token"),
+        ("    logits, past = prefill", "    if prompt.shape[1] + max_new_tokens > 17: raise ValueError('too long')\n    logits, past = prefill",
+         "FAIL  fills the block: prompt + new - 1 = block\n        What was seen: ValueError, in generate_cached"),
     ],
     "Cache": [
         ("torch.arange(self.length, self.length + T)", "torch.arange(T)", "positions that restart at 0 in each call"),
@@ -143,6 +146,8 @@ WRONG = {
          "        pass\n    length, rows = 0, [None] * 9\n    def pos", "kept in the class, where all caches share them"),
         ("def advance(self, T)", "def advance_by(self, T)", "AttributeError"),
         ("    def __init__(self, n_layers):", "    def __init__(self, n_layers, n_heads):", "TypeError"),
+        ("        self.rows[layer] = k, v\n", "        k, v = k[:, :, -12:], v[:, :, -12:]\n        self.rows[layer] = k, v\n",
+         "FAIL  in the model: prefill, single steps and a chunk equal the oracle"),
     ],
     "rows_expected": [
         ("max(emitted - 1, 0)", "emitted", "counting the tokens emitted; the last of them has not been fed"),
@@ -210,17 +215,48 @@ def test_the_table_covers_every_exercise():
     assert min(map(len, WRONG.values())) >= 6 and min(map(len, ALTERNATIVES.values())) >= 3
 
 
-def test_each_check_is_failed_by_some_wrong_answer():
+# Exercises whose checks are one scenario after the other, each call of which can be spoilt on its own.
+STEPWISE = ("forward_with_past", "prefill", "decode_step", "continue_chat")
+SPOILT = """
+right, calls = {name}, 0
+def {name}(model, *args):
+    global calls
+    calls += 1
+    logits, past = right(model, *args)
+    if calls == {call}:
+        {how}
+    return logits, past
+"""
+HOW = {
+    "shapes": "past[-1] = past[-1][0], past[-1][1][:, :, :-1]",
+    "rows": "past[-1] = past[-1][0], past[-1][1] + 1e-6",
+    "logits": "logits = logits + 1e-6",
+    "steps": "logits = logits + 1e-6",
+    "the past": "next(a for a in args if isinstance(a, list))[-1][1].add_(1e-6)",
+}
+
+
+def each_check():
+    for name in STEPWISE:
+        for index, check in enumerate(EXERCISES[name].checks):
+            how = next(words for start, words in HOW.items() if start in check.title.split(": ")[-1])
+            last = len(EXERCISES[name].checks) - 1
+            call = 13 if index == last and name == "decode_step" else index + 1  # six of them are one check's
+            yield pytest.param(name, index, call, how, id=f"{name}-{check.title}")
+
+
+@pytest.mark.parametrize(("name", "index", "call", "how"), list(each_check()))
+def test_each_scenario_notices_what_is_wrong_in_it_alone(name, index, call, how):
+    result = graded(name, RIGHT[name] + SPOILT.format(name=name, call=call, how=how))
+    assert [row.mark for row in result.rows[: index + 1]] == ["pass"] * index + ["FAIL"], str(result)
+
+
+def test_each_other_check_is_failed_by_some_wrong_answer():
     """A check that no wrong answer fails might be one that cannot fail."""
-    for name, rows in WRONG.items():
-        failed = {
-            row.text
-            for old, new, _ in rows
-            for row in graded(name, RIGHT[name].replace(old, new)).rows
-            if row.mark == "FAIL"
-        }
-        never = {check.title for check in EXERCISES[name].checks} - failed
-        assert not never, f"{name}: {sorted(never)}"
+    for name in set(WRONG) - set(STEPWISE):
+        results = [graded(name, RIGHT[name].replace(old, new)) for old, new, _ in WRONG[name]]
+        failed = {row.text for result in results for row in result.rows if row.mark == "FAIL"}
+        assert not {check.title for check in EXERCISES[name].checks} - failed, name
 
 
 @pytest.mark.parametrize("name", WRITTEN)
