@@ -227,7 +227,7 @@ def test_a_fault_report_says_what_the_decoder_did(model, task, chosen):
     assert report.first_wrong == expected
     assert report.title == (CATALOGUE[chosen[0]].title if chosen else "correct")
     said = verdict(report)
-    assert ("no step differs" in said) == (not chosen) and (f"from step {expected} on" in said) == bool(chosen)
+    assert ("no step differs" in said) == (not chosen) and (f"first at step {expected}" in said) == bool(chosen)
     assert ("not the" in said) == (chosen == ("not_reset",))
     view = lab.render_fault(report)
     assert "Oracle (no cache)" in view.html and view.html.count("<tr>") == 3

@@ -86,7 +86,7 @@ def verdict(report):
     elif first == len(table.differences):
         where = f"it ends at step {first}: {table.error}"
     else:
-        where = f"differs from step {first} on, by up to {approx(max(table.differences))}"
+        where = f"differs first at step {first}, by up to {approx(max(table.differences))}"
     return (
         f"{report.title}: {where} (tolerance {approx(report.tolerance)}). {text_verdict(report)} {rows_verdict(table)}"
     )
