@@ -1,0 +1,52 @@
+"""The terminal's door: python -m helpers COMMAND. Nothing is imported before the command is known."""
+
+import importlib
+import sys
+
+COMMANDS = {  # command: (module, function, what it does)
+    "lab": ("setup_env", "lab", "set up what is missing, then open the lessons in JupyterLab"),
+    "test": ("setup_env", "test", "set up what is missing, then run all tests and every lesson"),
+    "demo": ("demo", "main", "write a note with and without cache and compare each step"),
+    "check": ("environment", "main", "look at this environment: versions, threads, memory, front end"),
+    "faults": ("fault_table", "main", "what each cache fault does to text and logits, and whether it is named"),
+    "audit": ("audit_cli", "main", "audit a saved transformers model's cached decoding"),
+}
+
+
+def usage():
+    lines = ["usage: python -m helpers COMMAND [OPTIONS]", ""]
+    return "\n".join(lines + ["  {:<8}{}".format(name, words) for name, (_, _, words) in COMMANDS.items()])
+
+
+def main(arguments):
+    """Run one command; its exit code, 2 where there is no such command."""
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    name = arguments[0]
+    if name not in COMMANDS:
+        print("there is no command {!r}\n\n{}".format(name, usage()), file=sys.stderr)
+        return 2
+    module, function, _ = COMMANDS[name]
+    try:
+        command = getattr(importlib.import_module("helpers." + module), function)
+    except ModuleNotFoundError as error:
+        print(
+            "{!r} is not installed in this Python ({}). Run 'python -m helpers lab' or 'test' once: they make .venv; "
+            "then use its Python: {}".format(error.name, sys.executable, ".venv/bin/python -m helpers " + name),
+            file=sys.stderr,
+        )
+        return 2
+    if module == "setup_env":
+        from .setup_env import SetupError
+
+        try:
+            return command(arguments[1:])
+        except SetupError as error:
+            print("Set-up stopped: {}".format(error), file=sys.stderr)
+            return 2
+    return command(arguments[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
