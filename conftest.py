@@ -7,6 +7,8 @@ from pathlib import Path
 from helpers.figures import MASK
 from helpers.progress import VARIABLE
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: a second thread costs small models more than it gives
+
 # Masked in stored and fresh outputs alike before nbval compares them: name -> (pattern, what stands in its place).
 MOVING = {
     "figures marked as machine-dependent": (MASK.pattern, "FIGURE"),

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -85,10 +86,12 @@ def has_everything(extras):
     from importlib import metadata
 
     try:
-        where = json.loads(metadata.distribution(NAME).read_text("direct_url.json") or "{}").get("url", "")
-        if not where.rstrip("/").endswith(ROOT.as_posix().rstrip("/")):
-            return False  # another clone's
-        for line in metadata.requires(NAME) or []:
+        # not through sys.path: an installation leaves its egg-info in the clone, which any Python started there sees
+        installed = next(iter(metadata.distributions(name=NAME, path=[sysconfig.get_path("purelib")])), None)
+        source = json.loads((installed and installed.read_text("direct_url.json")) or "{}").get("url", "")
+        if not source.rstrip("/").endswith(ROOT.as_posix().rstrip("/")):
+            return False  # not installed, or another clone's
+        for line in installed.requires or []:
             extra = re.search(r"extra == [\"'](\w+)", line)
             if extra is None or extra.group(1) in extras:
                 metadata.distribution(re.match(r"[\w.-]+", line).group())
