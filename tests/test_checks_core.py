@@ -4,7 +4,6 @@ import builtins
 import queue
 import sys
 import time
-import warnings
 
 import pytest
 import torch
@@ -154,11 +153,8 @@ def test_output_is_caught_cut_and_counted(capsys):
     assert len(str(result)) < 1500 and capsys.readouterr() == ("", "")
 
 
-def test_stderr_and_warnings_are_caught(capsys):
-    body = "    import warnings; warnings.warn('careful')\n    print('oops', file=sys.stderr)\n    return 2 * x"
-    with warnings.catch_warnings():
-        warnings.simplefilter("default")
-        result = graded("double", DOUBLE + body)
+def test_stderr_is_caught(capsys):
+    result = graded("double", DOUBLE + "    print('oops', file=sys.stderr)\n    return 2 * x")
     assert float(result) == 4 and capsys.readouterr() == ("", "") and "oops" in str(result)
 
 
@@ -313,6 +309,10 @@ def test_kernel_lives_on_after_exit(tmp_path):
     try:
         code = "from helpers.checks import check\ndef rows_expected(*a, **k): exit()\nprint(check('rows_expected'))"
         assert "asked the kernel to end" in output(client, code)
+        warns = "import warnings\ndef rows_expected(*a): warnings.warn('careful')\nresult = check('rows_expected')"
+        assert output(client, warns) == "" and "careful" in output(
+            client, "print(result)"
+        )  # pytest itself hides warnings
         time.sleep(2)
         assert manager.is_alive() and output(client, "print(exit)") == output(client, "print(quit)") != ""
         assert output(client, "print(40 + 2)") == "42\n"
