@@ -18,6 +18,7 @@ from . import probes
 from .diagnosis import diagnose
 from .faults import CATALOGUE
 from .hypotheses import catalogue
+from .inputs import Unmade, check_decoder, check_prompt
 from .reference import MiniGPTReference
 from .report import VERDICTS, Report, Result, Suspect
 from .scripts import expected, missing, run, scripts
@@ -34,7 +35,9 @@ def audit(decoder, reference=None, *, prompt=None, tokens=None, seed=0, float64=
     script instead of random ones. float64=False judges in the dtype as it is only. explain=False stops at the verdict.
     """
     began = time.perf_counter()
+    check_decoder(decoder)
     reference = reference or reference_for(decoder)
+    check_prompt(reference, prompt, tokens)
     build = builder(decoder, reference)
     capacity = trait(build(), "capacity")
     plans = scripts(
@@ -84,10 +87,17 @@ def trait(decoder, name):
 
 def builder(decoder, reference):
     """A function that gives a fresh decoder each time: what one script leaves behind must not reach the next."""
-    if not hasattr(decoder, "prefill"):
-        return lambda: decoder(reference.model)
+    if isinstance(decoder, type) or not hasattr(decoder, "prefill"):
+        return lambda: made(decoder, reference.model)
     pristine = fresh(decoder)
     return lambda: fresh(pristine)
+
+
+def made(maker, model):
+    try:
+        return maker(model)
+    except Exception as error:  # noqa: BLE001 - the report says so
+        return Unmade(error)
 
 
 def fresh(decoder):
@@ -173,17 +183,21 @@ def play(plan, build, reference):
     return result
 
 
+def refused(result, plan):
+    """Whether the one call that must be refused was, and no other."""
+    return plan.ends and len(result.logits) == len(plan.calls) - 1
+
+
 def judge(result, plan, tolerance):
     """Fill in status, first wrong step and row, and what would be written there."""
     if result.status == "not exercised":
         return result
     step = next((i for i, d in enumerate(result.diffs) if d > tolerance), None)
-    refused = plan.ends and len(result.logits) == len(plan.calls) - 1
     if step is not None:
         row = int(result.gaps[step].gt(tolerance).nonzero()[0])
         wrote = int(result.logits[step][row].argmax()), int(result.right[step][row].argmax())
         result.status, result.first, result.wrote = "differs", (step, row), wrote
-    elif result.problem and not refused:
+    elif result.problem and not refused(result, plan):
         result.status = "error"
     elif plan.ends and not result.problem and len(result.right) < len(result.logits):
         result.status, result.problem = (
@@ -197,7 +211,9 @@ def judge(result, plan, tolerance):
 
 def decide(plans, native, reference, exact_reference, exact_build):
     """The verdict, before anything is explained: float64 where there is one, the dtype as it is otherwise."""
-    broken = next((r for r in native if r.status != "not exercised" and r.problem and not r.logits), None)
+    broken = next(
+        (r for r, p in zip(native, plans) if r.status != "not exercised" and r.problem and not refused(r, p)), None
+    )
     exact = exact_reference and [play(plan, exact_build, exact_reference) for plan in plans]
     if exact and any(e.problem and len(e.logits) < len(n.logits) for e, n in zip(exact, native)):
         exact = None  # it cannot run in float64 what it runs in its own dtype
@@ -222,6 +238,8 @@ def decide(plans, native, reference, exact_reference, exact_build):
     elif broken or any(r.status == "error" for r in results):
         broken = broken or next(r for r in results if r.status == "error")
         report.verdict, report.summary = "error in the decoder", f"{broken.name}: {broken.problem}."
+    elif all(r.status == "not exercised" for r in results):
+        report.verdict, report.summary = "error in the decoder", f"nothing could be run: {results[0].problem}."
     elif not tolerance.separates:
         report.verdict = "inconclusive"
         report.summary = (
@@ -258,15 +276,17 @@ def describe(report, plans, build, reference, exact_reference, exact_build, seed
     """Everything beyond the verdict: suspects, sensitivity, probes without a tolerance, the shortest case."""
     deciding, make = (exact_reference, exact_build) if report.logic == "float64" else (reference, build)
     expected_rows(report, plans, deciding)
-    probes.determinism(report, plans[0], build)
+    if not report.native[0].problem:
+        probes.determinism(report, plans[0], build)
     if hasattr(deciding, "forward"):
         if report.verdict in ("differs", "inconclusive") and report.first:
             name_it(report, plans, deciding, make)
         sensitivity(report, plans, deciding)
     if getattr(reference, "specification", None) and report.verdict in ("differs", "unknown pattern"):
         report.verdict, report.summary = "different by specification", reference.specification
-    probes.other_rows(report, plans[0], build)
-    probes.free_run(report, plans[0], build, reference)
+    if not report.native[0].problem:  # what broke off in the plain script gives nothing to probe
+        probes.other_rows(report, plans[0], build)
+        probes.free_run(report, plans[0], build, reference)
     report.summary = report.summary or VERDICTS[report.verdict][1]
     if report.verdict in ("differs", "unknown pattern"):
         report.test = shortest(report, plans, make, deciding)

@@ -5,7 +5,7 @@ token history behind it; the reference turns histories into the expected logits.
 """
 
 import inspect
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -45,14 +45,16 @@ def run(script, decoder, vocab_size=None, watch=None):
     trace, decoders = Trace(), {"main": decoder}
     for call in script.calls:
         step = len(trace.logits)
+        given = call.value.clone() if isinstance(call.value, torch.Tensor) else call.value
         try:
-            answer = perform(call, decoders)
-        except Exception as error:  # noqa: BLE001 - a decoder under audit may raise anything
+            answer = perform(replace(call, value=given), decoders)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a decoder under audit may raise anything
             trace.problem, trace.raised = f"{call.kind} raised {type(error).__name__}: {error}", error
             return trace
         if call.kind not in ("prefill", "decode", "extend"):
             continue
-        trace.problem = wrong(answer, call, vocab_size)
+        changed = isinstance(given, torch.Tensor) and not torch.equal(given, call.value)
+        trace.problem = f"{call.kind} changed its input" if changed else wrong(answer, call, vocab_size)
         if trace.problem:
             return trace
         trace.logits.append(answer.clone() if isinstance(answer, torch.Tensor) else answer)
