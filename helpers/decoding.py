@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from .cache import ConcatCache
-from .model import NoCache
+from .model import NoCache, check_shape
 
 
 class CachedDecoder:
@@ -80,7 +80,7 @@ class Oracle:
         self.tokens = None  # [B, T so far]
 
     def prefill(self, tokens):
-        self.tokens = tokens[:, :0] if isinstance(tokens, torch.Tensor) and tokens.dim() == 2 else None
+        self.tokens = None
         return self.extend(tokens)
 
     def decode(self, token):
@@ -88,16 +88,27 @@ class Oracle:
 
     @torch.inference_mode()
     def extend(self, tokens):
-        self.remember(tokens)
-        return self.model(self.tokens, self.no_cache(), last_only=True)[:, -1]
+        whole = self.followed_by(tokens)
+        logits = self.model(whole, self.no_cache(), last_only=True)[:, -1]
+        self.tokens = whole  # only now: what the model refused is not remembered
+        return logits
 
     @torch.inference_mode()
     def extend_all(self, tokens):
-        self.remember(tokens)
-        return self.model(self.tokens, self.no_cache())[:, -tokens.shape[1] :]
+        whole = self.followed_by(tokens)
+        logits = self.model(whole, self.no_cache())[:, -tokens.shape[1] :]
+        self.tokens = whole
+        return logits
 
-    def remember(self, tokens):
-        self.tokens = tokens if self.tokens is None else torch.cat([self.tokens, tokens], dim=1)
+    def followed_by(self, tokens):
+        check_shape(tokens)
+        if self.tokens is None:
+            return tokens
+        if len(tokens) != len(self.tokens):
+            raise ValueError(
+                f"the batch changed from {len(self.tokens)} to {len(tokens)} rows between calls; prefill anew"
+            )
+        return torch.cat([self.tokens, tokens], dim=1)
 
     def crop(self, length):
         self.tokens = self.tokens[:, :length]
@@ -120,6 +131,7 @@ class Generation:
 
 def check_room(decoder, prompt, new):
     """Raise ValueError where prompt + new - 1 tokens do not fit the block (the last new token is never fed)."""
+    check_shape(prompt)
     if not isinstance(new, int) or new < 0:
         raise ValueError(f"max_new_tokens must be a whole number, 0 or more, not {new!r}")
     block, T0 = getattr(decoder, "block_size", None), prompt.shape[1]

@@ -43,6 +43,10 @@ class Config:
     rope_base: float = 10_000.0
 
     def __post_init__(self):
+        sizes = ("vocab_size", "block_size", "n_layers", "n_heads", "kv_heads", "d_model", "d_ff")
+        for name, size in ((name, getattr(self, name)) for name in sizes):
+            if size < 1:
+                raise ValueError(f"{name} must be at least 1, not {size}")
         if self.positions not in ("learned", "sinusoidal", "rope"):
             raise ValueError(f"positions must be 'learned', 'sinusoidal' or 'rope', not {self.positions!r}")
         if self.gelu not in ("none", "tanh"):
@@ -204,11 +208,16 @@ class MiniGPT(nn.Module):
             )
 
 
-def check_tokens(tokens, weight):
-    """Raise ValueError unless `tokens` is a non-empty int64 `[B, T]` of ids in range, on the device of `weight` [V, C]."""
+def check_shape(tokens):
+    """Raise ValueError unless `tokens` is a tensor `[B, T]`."""
     if not isinstance(tokens, torch.Tensor) or tokens.dim() != 2:
         shape = f"shape {list(tokens.shape)}" if isinstance(tokens, torch.Tensor) else type(tokens).__name__
         raise ValueError(f"tokens must be a tensor of shape [B, T] = [batch, new tokens], not {shape}")
+
+
+def check_tokens(tokens, weight):
+    """Raise ValueError unless `tokens` is a non-empty int64 `[B, T]` of ids in range, on the device of `weight` [V, C]."""
+    check_shape(tokens)
     if tokens.dtype != torch.int64:
         raise ValueError(f"token ids must be torch.int64, not {tokens.dtype}; convert with tokens.long()")
     if tokens.device != weight.device:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
@@ -88,7 +89,7 @@ def has_everything(extras):
     try:
         # not through sys.path: an installation leaves its egg-info in the clone, which any Python started there sees
         installed = next(iter(metadata.distributions(name=NAME, path=[sysconfig.get_path("purelib")])), None)
-        source = json.loads((installed and installed.read_text("direct_url.json")) or "{}").get("url", "")
+        source = unquote(json.loads((installed and installed.read_text("direct_url.json")) or "{}").get("url", ""))
         if not source.rstrip("/").endswith(ROOT.as_posix().rstrip("/")):
             return False  # not installed, or another clone's
         for line in installed.requires or []:
@@ -120,9 +121,9 @@ def install(python, extras, wanted, cpu):
         raise SetupError("{:.1f} GB are free on this disk; the installation needs up to {} GB".format(free, ROOM_GB))
     if STAMP.exists():
         STAMP.unlink()
-    if not python.exists():
+    if not (python.exists() and subprocess.call([str(python), "-c", "import pip"]) == 0):
         say("Making {} ...".format(VENV))
-        if subprocess.call([sys.executable, "-m", "venv", str(VENV)]):
+        if subprocess.call([sys.executable, "-m", "venv", "--clear", str(VENV)]):  # --clear: one may be half made
             raise SetupError(
                 "Python could not make a virtual environment (its own message is above). On Debian and Ubuntu this "
                 "helps: sudo apt install python3-venv"

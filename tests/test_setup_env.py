@@ -32,7 +32,7 @@ def clone(tmp_path, monkeypatch):
     def call(command, **options):
         calls.append([str(part) for part in command])
         if "venv" in command:
-            python.parent.mkdir(parents=True)
+            python.parent.mkdir(parents=True, exist_ok=True)
             python.touch()
         return codes.get(next((word for word in codes if word in calls[-1]), None), 0)
 
@@ -44,7 +44,7 @@ def clone(tmp_path, monkeypatch):
 def test_the_first_start_makes_the_environment_and_the_second_only_starts(clone):
     root, calls, _, python = clone
     assert setup_env.lab(["--no-browser"]) == 0
-    assert [sys.executable, "-m", "venv", str(root / ".venv")] == calls[0]
+    assert [sys.executable, "-m", "venv", "--clear", str(root / ".venv")] == calls[0]
     assert calls[1][:4] == [python, "-m", "pip", "install"] and calls[1][-2:] == ["-e", "."]
     assert calls[1][calls[1].index("-c") + 1] == "constraints.txt"
     assert calls[2] == [python, "-m", "jupyterlab", f"--ServerApp.root_dir={root / 'notebooks'}", "--no-browser"]
@@ -83,6 +83,16 @@ def test_an_interrupted_installation_is_not_taken_for_done(clone):
     calls.clear()
     setup_env.lab([])
     assert any("pip" in call for call in calls)
+
+
+def test_a_half_made_environment_without_pip_is_made_again(clone):
+    _, calls, codes, python = clone
+    setup_env.lab([])
+    setup_env.STAMP.unlink()
+    codes["import pip"] = 1
+    calls.clear()
+    setup_env.lab([])
+    assert calls[0] == [python, "-c", "import pip"] and "--clear" in calls[1]
 
 
 def test_one_failing_step_fails_the_test_command_and_the_others_still_run(clone):
