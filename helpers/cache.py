@@ -83,13 +83,18 @@ class ConcatCache:
         self.values = [None if x is None else change(x) for x in self.values]
 
 
-def check_same(old, new):
-    """Raise ValueError unless the new rows fit the stored ones in batch, heads, head_dim, dtype and device."""
+def check_batch(old, new):
+    """Raise ValueError unless both have the same number of rows in the batch."""
     if old.shape[0] != new.shape[0]:
         raise ValueError(
-            f"the batch changed from {old.shape[0]} to {new.shape[0]} rows between calls; a cache belongs to one "
-            "batch: start a new one with prefill, or reorder its rows"
+            f"the batch changed from {old.shape[0]} to {new.shape[0]} rows between calls; a sequence keeps its batch: "
+            "start a new one with prefill, or reorder its rows"
         )
+
+
+def check_same(old, new):
+    """Raise ValueError unless the new rows fit the stored ones in batch, heads, head_dim, dtype and device."""
+    check_batch(old, new)
     if (old.shape[1], old.shape[3]) != (new.shape[1], new.shape[3]):
         raise ValueError(
             f"new rows have [H_kv, D] = {[new.shape[1], new.shape[3]]}, the cache {[old.shape[1], old.shape[3]]}"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import torch
 
-from .cache import ConcatCache
-from .model import NoCache, check_shape
+from .cache import ConcatCache, check_batch
+from .model import NoCache, check_shape, check_tokens
 
 
 class CachedDecoder:
@@ -34,7 +34,7 @@ class CachedDecoder:
         return self.extend(tokens)
 
     def decode(self, token):
-        return self.extend(token[:, None])  # [B] -> [B, 1]
+        return self.extend(one_each(token))
 
     @torch.inference_mode()
     def extend(self, tokens):
@@ -52,18 +52,18 @@ class CachedDecoder:
         return self.cache
 
     def layers(self):
-        return self.cache.layers()
+        return self.started().layers()
 
     def crop(self, length):
-        self.cache.crop(length)
+        self.started().crop(length)
 
     def reorder(self, parents):
-        self.cache.reorder(parents)
+        self.started().reorder(parents)
 
     def fork(self):
         """A decoder that goes on from here by itself, on a copy of the cache."""
         twin = copy.copy(self)
-        twin.cache = self.cache.fork()
+        twin.cache = self.started().fork()
         return twin
 
 
@@ -84,31 +84,25 @@ class Oracle:
         return self.extend(tokens)
 
     def decode(self, token):
-        return self.extend(token[:, None])
+        return self.extend(one_each(token))
 
-    @torch.inference_mode()
     def extend(self, tokens):
-        whole = self.followed_by(tokens)
-        logits = self.model(whole, self.no_cache(), last_only=True)[:, -1]
-        self.tokens = whole  # only now: what the model refused is not remembered
-        return logits
+        return self.whole(tokens, last_only=True)[:, -1]
+
+    def extend_all(self, tokens):
+        return self.whole(tokens)[:, -tokens.shape[1] :]
 
     @torch.inference_mode()
-    def extend_all(self, tokens):
-        whole = self.followed_by(tokens)
-        logits = self.model(whole, self.no_cache())[:, -tokens.shape[1] :]
-        self.tokens = whole
+    def whole(self, tokens, last_only=False):
+        """Logits of the sequence so far and `tokens` after it, which are remembered only where the model took them."""
+        check_tokens(tokens, self.model.token.weight)
+        seen = tokens
+        if self.tokens is not None:
+            check_batch(self.tokens, tokens)
+            seen = torch.cat([self.tokens, tokens], dim=1)  # [B, T so far + T]
+        logits = self.model(seen, self.no_cache(), last_only)
+        self.tokens = seen
         return logits
-
-    def followed_by(self, tokens):
-        check_shape(tokens)
-        if self.tokens is None:
-            return tokens
-        if len(tokens) != len(self.tokens):
-            raise ValueError(
-                f"the batch changed from {len(self.tokens)} to {len(tokens)} rows between calls; prefill anew"
-            )
-        return torch.cat([self.tokens, tokens], dim=1)
 
     def crop(self, length):
         self.tokens = self.tokens[:, :length]
@@ -118,6 +112,12 @@ class Oracle:
 
     def fork(self):
         return copy.copy(self)
+
+
+def one_each(token):
+    """One id a row, `[B]`, as a chunk `[B, 1]`. Raises ValueError for another shape."""
+    check_shape(token, "[B], one id a row (a chunk goes to extend)")
+    return token[:, None]
 
 
 @dataclass
@@ -192,7 +192,9 @@ def choose(logits, temperature=0.0, top_k=None, top_p=None, generator=None):
     """Next token `[B]` from logits `[B, V]`: argmax at temperature 0, else a draw from the filtered distribution."""
     if temperature == 0:
         return logits.argmax(dim=-1)
-    logits = keep_top_p(keep_top_k(logits / temperature, top_k), top_p)
+    scale = max(temperature, torch.finfo(logits.dtype).tiny)
+    logits = (logits - logits.amax(dim=-1, keepdim=True)) / scale  # the largest is 0, so that no scale overflows it
+    logits = keep_top_p(keep_top_k(logits, top_k), top_p)
     return torch.multinomial(logits.softmax(dim=-1), 1, generator=generator)[:, 0]
 
 
@@ -208,7 +210,7 @@ def keep_top_k(logits, k):
 
 def keep_top_p(logits, p):
     """Keep the smallest set of likeliest tokens whose probability reaches p (Holtzman et al. 2020); never empty."""
-    if p is None:
+    if p is None or p == 1:  # at 1 the rounding of the sum must not drop the unlikeliest
         return logits
     ordered, ids = logits.sort(dim=-1, descending=True)
     probs = ordered.softmax(dim=-1)

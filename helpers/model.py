@@ -208,11 +208,11 @@ class MiniGPT(nn.Module):
             )
 
 
-def check_shape(tokens):
-    """Raise ValueError unless `tokens` is a tensor `[B, T]`."""
-    if not isinstance(tokens, torch.Tensor) or tokens.dim() != 2:
+def check_shape(tokens, axes="[B, T] = [batch, new tokens]"):
+    """Raise ValueError unless `tokens` is a tensor with as many axes as the first bracket of `axes` names."""
+    if not isinstance(tokens, torch.Tensor) or tokens.dim() != axes.partition("]")[0].count(",") + 1:
         shape = f"shape {list(tokens.shape)}" if isinstance(tokens, torch.Tensor) else type(tokens).__name__
-        raise ValueError(f"tokens must be a tensor of shape [B, T] = [batch, new tokens], not {shape}")
+        raise ValueError(f"tokens must be a tensor of shape {axes}, not {shape}")
 
 
 def check_tokens(tokens, weight):

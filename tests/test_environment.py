@@ -161,8 +161,9 @@ def test_little_memory_is_a_note_and_none_measured_is_said(monkeypatch):
 
 def test_memory_is_measured_where_there_is_no_sysconf(monkeypatch):
     usual = env.memory_gb()
+    assert usual == pytest.approx(psutil.virtual_memory().total / 1e9, rel=0.01)
     monkeypatch.delattr(os, "sysconf", raising=False)
-    assert env.memory_gb() == pytest.approx(usual, rel=0.01)  # by psutil
+    assert env.memory_gb() == pytest.approx(usual, rel=0.01)
     monkeypatch.setattr(env.util, "find_spec", lambda name: None)
     assert env.memory_gb() is None
 
