@@ -283,7 +283,18 @@ def test_the_fault_panel_runs_each_setting_once(task, monkeypatch):
 
 
 def test_a_used_decoder_has_served_another_request(model):
-    assert used(model, ("not_reset",)).layers()[0][0].shape[2] > 10
+    k, _ = used(model, ("not_reset",), batch=2).layers()[0]
+    assert k.shape[0] == 2 and k.shape[2] > 10
+
+
+def test_the_panel_hands_out_the_reports_behind_its_settings(task, monkeypatch):
+    runs = []
+    monkeypatch.setattr(
+        "helpers.lab.faults.run_fault", lambda *given: runs.append(given[2]) or report_on(task, task.note)
+    )
+    panel = lab.fault_panel(None, {"two records": task}, 1e-4)
+    assert panel.report("two records", ("not_reset",)) is panel.report("two records", ("not_reset",))
+    assert runs == [(), ("not_reset",)]
 
 
 def test_examples_are_what_the_panel_expects(task):

@@ -144,9 +144,9 @@ class Lesson:
         self.page.keyboard.press("Control+Enter")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def open_lesson(browser, server):
-    """`open_lesson(name)` opens a lesson in a fresh page; kernels are shut down afterwards."""
+    """`open_lesson(name)` opens a lesson in this module's page; kernels are shut down afterwards."""
     page = browser.new_page(viewport={"width": 1000, "height": 900})
     page.set_default_timeout(30_000)
     yield lambda name: Lesson(page, server, name)

@@ -20,8 +20,13 @@ def solution(cell_id):
     return next(cell.source for cell in notebook.cells if cell.id == cell_id)
 
 
-def test_before_anything_is_run_the_stored_results_are_there(open_lesson):
-    lesson = open_lesson(NAME)
+@pytest.fixture(scope="module")
+def lesson(open_lesson):
+    """Opened once: that and starting a kernel take longer than all the rest. The tests run in the order of this file."""
+    return open_lesson(NAME)
+
+
+def test_before_anything_is_run_the_stored_results_are_there(lesson):
     for panel in ("lab.step_panel(", "lab.fault_panel("):
         still = lesson.output(panel).locator("img")
         expect(still).to_have_count(1)
@@ -32,18 +37,10 @@ def test_before_anything_is_run_the_stored_results_are_there(open_lesson):
     assert lesson.errors == []
 
 
-@pytest.fixture
-def lesson(open_lesson):
-    lesson = open_lesson(NAME)
+def test_the_widgets_answer_to_mouse_and_keyboard_and_a_check_passes(lesson):
     lesson.run_all()
-    return lesson
-
-
-def test_the_lesson_runs_its_widgets_answer_and_a_check_passes(lesson):
-    """One open notebook for all of it: starting a kernel takes longer than the rest."""
-    expect(lesson.page.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']")).to_have_count(
-        0
-    )
+    expect(lesson.page.locator("[data-mime-type='application/vnd.jupyter.stderr']")).to_have_count(0)
+    expect(lesson.page.locator("[data-mime-type='application/vnd.jupyter.error']")).to_have_count(0)
     step_slider(lesson)
     fault_toggle(lesson)
     self_check(lesson)
