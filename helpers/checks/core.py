@@ -91,9 +91,9 @@ def given(answer):
 
 
 def run_checks(exercise, answer, names, notes):
-    rows, points, failed = [], 0, False
+    rows, points, stopped = [], 0, False
     for test in exercise.checks:
-        if failed:
+        if stopped:
             rows.append(Row("--", f"{test.title}: not compared"))
             continue
         outcome = guard.run(test.run, answer, names, exercise.seconds)
@@ -103,6 +103,7 @@ def run_checks(exercise, answer, names, notes):
             notes = [*notes, f"the code printed {outcome.written:,} characters, beginning: {outcome.printed.strip()!r}"]
         failed = outcome.error is not None
         points += 0 if failed else test.points
+        stopped = failed and exercise.in_order
         rows.append(failure(exercise, test, outcome.error, names) if failed else success(test, outcome.value))
     return finish(exercise, rows, notes[:2], points)
 

@@ -36,6 +36,7 @@ class Exercise:
     hints: tuple[str, ...]
     checks: list[Check] = field(default_factory=list)
     seconds: float = 10.0  # for each check; a loop is stopped after that
+    in_order: bool = True  # whether a failed check keeps the later ones from running; False gives partial credit
 
     def __post_init__(self):
         if self.name in EXERCISES:
@@ -47,7 +48,7 @@ class Exercise:
         return sum(check.points for check in self.checks)
 
     def check(self, title, points=1):
-        """Decorator: append a check. It runs only if all checks before it passed."""
+        """Decorator: append a check. Where order counts, it runs only if all checks before it passed."""
 
         def add(run):
             self.checks.append(Check(title, run, points))
