@@ -7,22 +7,19 @@ Logic first: everything runs in float64, where a correct cache agrees to the las
 Arithmetic second, in the dtype as it runs. Logits decide; rows, lengths and text only explain.
 """
 
-import copy
 import time
-from dataclasses import replace
 
 import torch
-from torch import nn
 
 from . import probes
 from .diagnosis import diagnose
 from .faults import CATALOGUE
-from .hypotheses import catalogue
-from .inputs import Unmade, check_decoder, check_prompt
-from .reference import MiniGPTReference
+from .inputs import check_decoder, check_prompt
 from .report import VERDICTS, Report, Result, Suspect
 from .scripts import expected, missing, run, scripts
+from .sensitivity import sensitivity
 from .shrink import shortest
+from .subject import builder, in_float64, reference_for, remembered, trait
 from .tolerance import measure
 from .witness import Witness
 
@@ -62,108 +59,6 @@ def audit(decoder, reference=None, *, prompt=None, tokens=None, seed=0, float64=
     return report
 
 
-def reference_for(decoder):
-    """The reference of the model that a decoder holds; ValueError in words where there is none to find."""
-    model = getattr(decoder, "model", None)
-    if hasattr(model, "blocks"):
-        return MiniGPTReference(model, trait(decoder, "window"))
-    if hasattr(model, "get_input_embeddings"):
-        from .hf import HFReference  # only now: transformers is no requirement of the course
-
-        return HFReference(model)
-    raise ValueError(
-        f"{type(decoder).__name__} has no .model that the audit knows; pass reference=, an object with logits(tokens), "
-        "vocab_size, block_size, dtype and device (helpers/reference.py says what each must give)"
-    )
-
-
-def trait(decoder, name):
-    """`window` or `capacity` of a decoder, or of the cache that it makes; None where it has none."""
-    found = getattr(decoder, name, None)
-    if found is None and callable(getattr(decoder, "new_cache", None)):
-        found = getattr(decoder.new_cache(), name, None)
-    return found if isinstance(found, int) else None
-
-
-def builder(decoder, reference):
-    """A function that gives a fresh decoder each time: what one script leaves behind must not reach the next."""
-    if isinstance(decoder, type) or not hasattr(decoder, "prefill"):
-        return lambda: made(decoder, reference.model)
-    pristine = fresh(decoder)
-    return lambda: fresh(pristine)
-
-
-def made(maker, model):
-    try:
-        return maker(model)
-    except Exception as error:  # noqa: BLE001 - the report says so
-        return Unmade(error)
-
-
-def fresh(decoder):
-    """A copy with the same weights and its own caches."""
-    try:
-        return copy.deepcopy(decoder, {id(p): p for m in modules(decoder) for p in m.parameters()})
-    except Exception:  # noqa: BLE001 - it holds something that cannot be copied: go on with the one there is
-        return decoder
-
-
-def modules(decoder):
-    return (
-        [value for value in vars(decoder).values() if isinstance(value, nn.Module)]
-        if hasattr(decoder, "__dict__")
-        else []
-    )
-
-
-def in_float64(reference, build):
-    """(reference, builder) in float64, or None where the decoder cannot be converted."""
-    if reference.dtype == torch.float64:
-        return reference, build
-    if not hasattr(reference, "double"):
-        return None
-    decoder = build()
-    exact = remembered(reference, "float64", reference.double)
-    if exact is None:  # the model's kernels know no float64
-        return None
-    if callable(getattr(decoder, "double", None)):
-        twin = decoder.double()
-    elif hasattr(decoder, "__dict__") and any(holds_floats(v) for v in vars(decoder).values()):
-        twin = copy.copy(decoder)
-        for name, value in vars(decoder).items():
-            setattr(
-                twin,
-                name,
-                exact.model
-                if value is getattr(reference, "model", value) and isinstance(value, nn.Module)
-                else upcast(value),
-            )
-    else:
-        return None
-    return exact, lambda: fresh(twin)
-
-
-def holds_floats(value):
-    if isinstance(value, dict):
-        return any(holds_floats(v) for v in value.values())
-    if isinstance(value, (list, tuple)):
-        return any(holds_floats(v) for v in value)
-    return isinstance(value, nn.Module) or (isinstance(value, torch.Tensor) and value.is_floating_point())
-
-
-def upcast(value):
-    """float64 copies of the modules and tensors in a value; anything else as it is."""
-    if isinstance(value, nn.Module):
-        return copy.deepcopy(value).double()
-    if isinstance(value, torch.Tensor):
-        return value.double() if value.is_floating_point() else value
-    if isinstance(value, dict):
-        return {k: upcast(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return type(value)(upcast(v) for v in value)
-    return value
-
-
 def play(plan, build, reference):
     """Run one script on a fresh decoder and lay its logits beside the uncached ones. Not judged yet: status is ""."""
     decoder = build()
@@ -200,57 +95,50 @@ def judge(result, plan, tolerance):
     elif result.problem and not refused(result, plan):
         result.status = "error"
     elif plan.ends and not result.problem and len(result.right) < len(result.logits):
-        result.status, result.problem = (
-            "error",
-            "a token past the last position was accepted; it must be refused in words",
-        )
+        result.status = "error"
+        result.problem = "a token past the last position was accepted; it must be refused in words"
     else:
         result.status, result.problem = "equal", None
     return result
 
 
 def decide(plans, native, reference, exact_reference, exact_build):
-    """The verdict, before anything is explained: float64 where there is one, the dtype as it is otherwise."""
-    broken = next(
-        (r for r, p in zip(native, plans) if r.status != "not exercised" and r.problem and not refused(r, p)), None
-    )
+    """The report with its verdict, before anything is explained: float64 where there is one, else the dtype as it is."""
     exact = exact_reference and [play(plan, exact_build, exact_reference) for plan in plans]
     if exact and any(e.problem and len(e.logits) < len(n.logits) for e, n in zip(exact, native)):
         exact = None  # it cannot run in float64 what it runs in its own dtype
-    deciding = exact_reference if exact else reference
+    deciding, dtype = exact_reference if exact else reference, short(reference.dtype)
     tolerance = remembered(deciding, "tolerance", lambda: measure(deciding))
     results = [judge(r, plan, tolerance.value) for r, plan in zip(exact or native, plans)]
-    logic = (
-        "float64"
-        if exact or reference.dtype == torch.float64
-        else f"{short(reference.dtype)} as it is (no float64 run)"
-    )
-    largest = max((d for r in results for d in r.diffs), default=0.0)
-    report = Report("equal", "", short(reference.dtype), largest, tolerance, results, logic=logic)
-    differing = [r for r in results if r.differs]
-    if differing:
-        worst = differing[0]
-        report.first = (worst.name, *worst.first)
-        report.verdict = "differs" if tolerance.separates or largest > tolerance.fault else "inconclusive"
-        report.summary = (
-            f"{worst.name}: from step {worst.first[0]} on, by {max(worst.diffs):.3g} (row {worst.first[1]})."
-        )
-    elif broken or any(r.status == "error" for r in results):
-        broken = broken or next(r for r in results if r.status == "error")
-        report.verdict, report.summary = "error in the decoder", f"{broken.name}: {broken.problem}."
-    elif all(r.status == "not exercised" for r in results):
-        report.verdict, report.summary = "error in the decoder", f"nothing could be run: {results[0].problem}."
-    elif not tolerance.separates:
-        report.verdict = "inconclusive"
-        report.summary = (
-            f"in {report.dtype} rounding ({tolerance.null:.1e}) hides bugs as large as {tolerance.fault:.1e}."
-        )
-    else:
-        report.summary = f"All {sum(r.status == 'equal' for r in results)} scripts agree, to {largest:.1e}."
+    broken = [r for r, plan in zip(native, plans) if r.status != "not exercised" and r.problem and not refused(r, plan)]
+    report = Report(*verdict(results, broken, tolerance, dtype), dtype, largest(results), tolerance, results, native)
+    report.logic = "float64" if deciding.dtype == torch.float64 else f"{dtype} as it is (no float64 run)"
+    report.first = next(((r.name, *r.first) for r in results if r.differs), None)
     if exact and report.verdict == "equal" and exact_reference is not reference:
         arithmetic(report, native, exact)
-    report.native = native
     return report
+
+
+def verdict(results, broken, tolerance, dtype):
+    """(verdict, summary in words) from the judged results; `broken` are those that broke off in the dtype as it runs."""
+    differing, errors = [r for r in results if r.differs], [r for r in results if r.status == "error"]
+    if differing:
+        first, sure = differing[0], tolerance.separates or largest(results) > tolerance.fault
+        words = f"{first.name}: from step {first.first[0]} on, by {max(first.diffs):.3g} (row {first.first[1]})."
+        return "differs" if sure else "inconclusive", words
+    if broken or errors:
+        worst = (broken or errors)[0]
+        return "error in the decoder", f"{worst.name}: {worst.problem}."
+    if all(r.status == "not exercised" for r in results):
+        return "error in the decoder", f"nothing could be run: {results[0].problem}."
+    if not tolerance.separates:
+        hidden = f"rounding ({tolerance.null:.1e}) hides bugs as large as {tolerance.fault:.1e}"
+        return "inconclusive", f"in {dtype} {hidden}."
+    return "equal", f"All {sum(r.status == 'equal' for r in results)} scripts agree, to {largest(results):.1e}."
+
+
+def largest(results):
+    return max((d for r in results for d in r.diffs), default=0.0)
 
 
 def short(dtype):
@@ -269,7 +157,8 @@ def arithmetic(report, native, exact):
         report.arithmetic = (float(torch.stack(cached).mean()) / noise) ** 0.5
         if report.arithmetic > 3:
             report.verdict = "rounding"
-            report.summary = f"Equal in float64; in {report.dtype} the cached path rounds {report.arithmetic:.1f} times as much as the uncached."
+            times = f"{report.arithmetic:.1f} times as much as the uncached"
+            report.summary = f"Equal in float64; in {report.dtype} the cached path rounds {times}."
 
 
 def describe(report, plans, build, reference, exact_reference, exact_build, seed):
@@ -317,7 +206,10 @@ def name_it(report, plans, reference, make):
     )
     if matches and all(m.hypothesis.family == "rounding" for m in matches):
         report.verdict, report.suspects = "rounding", []
-        report.summary = f"{matches[0].hypothesis.words}: this alone reproduces the logits (they differ by at most {report.max_abs_diff:.1e})."
+        report.summary = (
+            f"{matches[0].hypothesis.words}: this alone reproduces the logits "
+            f"(they differ by at most {report.max_abs_diff:.1e})."
+        )
         return
     if matches:
         report.verdict = "differs"
@@ -335,52 +227,9 @@ def suspect(match):
     return Suspect(h.fault, h.family, h.words, "; ".join(looks), match.residual, match.where)
 
 
-def remembered(reference, key, compute):
-    """What was measured on a reference before: a table of many audits against one reference measures it once."""
-    known = reference.__dict__.setdefault("measured", {})
-    if key not in known:
-        known[key] = compute()
-    return known[key]
-
-
-def sensitivity(report, plans, reference):
-    """How many known bugs, injected into this model, these scripts would have shown, and which not."""
-    ran = [p for p, r in zip(plans, report.results) if r.status != "not exercised" and not p.ends]
-    key = str(
-        [[c.kind, c.value.tolist() if isinstance(c.value, torch.Tensor) else c.value] for p in ran for c in p.calls]
-    )
-    seen = remembered(reference, key, lambda: injected(ran, reference, report.tolerance.value))
-    missed = [fault for fault, shown in seen.items() if not shown]
-    report.caught, report.injected = len(seen) - len(missed), len(seen)
-    report.unseen = missed
-
-
-def injected(plans, reference, tolerance):
-    """{fault: does any script show it?}, the cheapest scripts first."""
-    plans = sorted(plans, key=lambda p: sum(c.value.numel() for c in p.calls if isinstance(c.value, torch.Tensor)))
-    right = {p.name: expected(reference, p) for p in plans}
-    seen = {}
-    for h in catalogue(reference):
-        if h.family != "rounding" and not seen.get(h.fault):
-            seen[h.fault] = any(shows(h, p, reference, right[p.name], tolerance) for p in plans)
-    return seen
-
-
-def shows(hypothesis, plan, reference, right, tolerance):
-    found = False
-
-    def watch(step, logits):
-        nonlocal found
-        found = step < len(right) and float((logits.double() - right[step].double()).abs().max()) > tolerance
-        return found
-
-    run(plan, Witness(reference, hypothesis.rules), watch=watch)
-    return found
-
-
 def assert_cached_equals_uncached(decoder, reference=None, **options):
     """One assertion for anyone's tests: passes for equal and for rounding, else fails with the report as its message."""
     report = audit(decoder, reference, **options)
     if not report.ok:
         raise AssertionError(str(report))
-    return replace(report)
+    return report

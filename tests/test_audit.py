@@ -5,12 +5,13 @@ import copy
 import pytest
 import torch
 
-from helpers.audit import assert_cached_equals_uncached, audit, reference_for
+from helpers.audit import assert_cached_equals_uncached, audit
 from helpers.controls import CONTROLS, control
 from helpers.decoding import CachedDecoder
 from helpers.faults import CATALOGUE, faulty
 from helpers.model import Config, MiniGPT
 from helpers.reference import MiniGPTReference
+from helpers.subject import reference_for
 
 HARMLESS = {("rope", "leftpad_arange_pos")}  # a shift of a whole row cancels in rotary attention
 CAPACITY = 30  # of buffers: fewer rows than the block, so that the end of the buffer is met first
@@ -88,7 +89,7 @@ def test_the_shortest_case_is_a_test_that_fails_on_the_bug_and_passes_without_it
     for fault_id in ("pos_restart", "frozen_cache", "chunk_top_left", "not_reset", "beam_no_reorder", "spec_no_crop"):
         report = audited("learned", fault_id)
         space = {}
-        exec(compile(report.test, fault_id, "exec"), space)  # noqa: S102 - the text is what is under test
+        exec(compile(report.test, fault_id, "exec"), space)
         test, right = space["test_cached_equals_uncached"], REFERENCES["learned", None].double()
         test(CachedDecoder(right.model), right.logits)
         with pytest.raises(AssertionError, match="differ by"):

@@ -1,0 +1,43 @@
+"""Sensitivity: known bugs are injected into this very model, and the audit's scripts must show them."""
+
+import torch
+
+from .hypotheses import catalogue
+from .scripts import expected, run
+from .subject import remembered
+from .witness import Witness
+
+
+def sensitivity(report, plans, reference):
+    """How many known bugs, injected into this model, these scripts would have shown, and which not."""
+    ran = [p for p, r in zip(plans, report.results) if r.status != "not exercised" and not p.ends]
+    key = str(
+        [[c.kind, c.value.tolist() if isinstance(c.value, torch.Tensor) else c.value] for p in ran for c in p.calls]
+    )
+    seen = remembered(reference, key, lambda: injected(ran, reference, report.tolerance.value))
+    missed = [fault for fault, shown in seen.items() if not shown]
+    report.caught, report.injected = len(seen) - len(missed), len(seen)
+    report.unseen = missed
+
+
+def injected(plans, reference, tolerance):
+    """{fault: does any script show it?}, the cheapest scripts first."""
+    plans = sorted(plans, key=lambda p: sum(c.value.numel() for c in p.calls if isinstance(c.value, torch.Tensor)))
+    right = {p.name: expected(reference, p) for p in plans}
+    seen = {}
+    for h in catalogue(reference):
+        if h.family != "rounding" and not seen.get(h.fault):
+            seen[h.fault] = any(shows(h, p, reference, right[p.name], tolerance) for p in plans)
+    return seen
+
+
+def shows(hypothesis, plan, reference, right, tolerance):
+    found = False
+
+    def watch(step, logits):
+        nonlocal found
+        found = step < len(right) and float((logits.double() - right[step].double()).abs().max()) > tolerance
+        return found
+
+    run(plan, Witness(reference, hypothesis.rules), watch=watch)
+    return found
