@@ -7,7 +7,7 @@ from itertools import chain
 
 import torch
 
-VERSIONS = ((5, 0), (6, 0))  # from the first up to, but not, the second
+VERSIONS = ((5, 10), (6, 0))  # from the first up to, but not, the second; run with 5.10.0 and 5.24.0
 TAP = "kv_cache_audit"  # the name of our attention function
 tapped = ContextVar("tapped")  # attend(layer, q, k, v, scale) of the forward pass that runs now
 
