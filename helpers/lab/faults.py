@@ -80,6 +80,11 @@ def render_fault(report):
 
 
 def verdict(report):
+    return f"{report.title}: {logits_verdict(report)} {text_verdict(report)} {rows_verdict(report.table)}"
+
+
+def logits_verdict(report):
+    """Where the logits leave the oracle's, and how far they come."""
     table, first = report.table, report.first_wrong
     if first is None:
         where = f"no step differs by more than {approx(max(table.differences))}"
@@ -87,9 +92,7 @@ def verdict(report):
         where = f"it ends at step {first}: {table.error}"
     else:
         where = f"differs first at step {first}, by up to {approx(max(table.differences))}"
-    return (
-        f"{report.title}: {where} (tolerance {approx(report.tolerance)}). {text_verdict(report)} {rows_verdict(table)}"
-    )
+    return f"{where} (tolerance {approx(report.tolerance)})."
 
 
 def text_verdict(report):
@@ -145,8 +148,11 @@ LOW, HIGH = -7, 2  # decades shown
 WIDTH, HEIGHT, LEFT, TOP = 460, 220, 44, 26
 
 
-def trace_picture(differences, tolerance):
-    """Largest logits difference per step on a log axis; filled squares lie above the tolerance line, rings below."""
+def trace_picture(differences, tolerance, floor=None):
+    """Largest logits difference per step on a log axis; filled squares lie above the tolerance line, rings below.
+
+    `floor`, if given, is drawn as a second line: what rounding alone does.
+    """
 
     def y(value):
         decade = min(max(math.log10(value), LOW), HIGH) if value > 0 else LOW
@@ -159,8 +165,10 @@ def trace_picture(differences, tolerance):
     for decade in range(LOW, HIGH + 1, 3):
         shapes.append(svg.text(LEFT - 4, y(10**decade) + 4, f"1e{decade}", anchor="end", size=11))
         shapes.append(svg.line(LEFT, y(10**decade), WIDTH, y(10**decade), svg.FAINT, stroke_width=0.5))
-    shapes.append(svg.line(LEFT, y(tolerance), WIDTH, y(tolerance), stroke_dasharray="6 4"))
-    shapes.append(svg.text(WIDTH, y(tolerance) - 4, f"tolerance {approx(tolerance)}", anchor="end", size=11))
+    for words, value, dashes in (("tolerance", tolerance, "6 4"), ("floor", floor, "1 3")):
+        if value is not None:
+            shapes.append(svg.line(LEFT, y(value), WIDTH, y(value), stroke_dasharray=dashes))
+            shapes.append(svg.text(WIDTH, y(value) - 4, f"{words} {approx(value)}", anchor="end", size=11))
     shapes += [point(x(step), y(value), value > tolerance) for step, value in enumerate(differences)]
     shapes.append(svg.text(LEFT, HEIGHT - 8, "step 0 (prefill)", anchor="start", size=11))
     shapes.append(svg.text(WIDTH, HEIGHT - 8, f"step {len(differences) - 1}", anchor="end", size=11))

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
+KEPT = 60  # views that a panel remembers, some 20 kB each
 CARD = "font-family:var(--jp-ui-font-family, sans-serif);font-size:14px;line-height:1.5;max-width:960px"
 
 
@@ -86,6 +87,8 @@ class Panel:
         key = tuple(settings.values())
         if key not in self.views:
             self.views[key] = self.show(**settings)
+            if len(self.views) > KEPT:
+                del self.views[next(iter(self.views))]  # the oldest
         return self.views[key]
 
     def changed(self, _):
