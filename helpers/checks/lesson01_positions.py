@@ -49,7 +49,9 @@ class Batch:
             "the other convention: True must mean *may attend*": ~right,
         }
         if self.window is not None:
+            column = torch.arange(S - T, S)[:, None] - torch.arange(S)  # [T, S]: as age, if columns were positions
             known |= {
+                "columns compared in the place of positions": valid & (column >= 0) & (column < self.window),
                 "a window one too short: it must show w keys, the token itself among them": self.right(reach=-1),
                 "a window one too long: `<=` for `<`": self.right(reach=1),
                 "a window that is not used": (age >= 0) & valid,
