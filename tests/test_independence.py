@@ -18,6 +18,7 @@ from torch.nn import functional as F
 from transformers.generation.logits_process import TopKLogitsWarper, TopPLogitsWarper
 
 from helpers.decoding import CachedDecoder, Oracle, generate, keep_top_k, keep_top_p
+from helpers.hf.library import cache_argument
 from helpers.model import CAUSAL, Config, MiniGPT, NoCache
 
 L, H, C, D_FF, V, BLOCK = 3, 6, 48, 96, 61, 64  # D = 8; B = 4 and T = 7 or 11 in the prompts
@@ -111,7 +112,7 @@ class Family:
     transposed: bool = False  # their matrices are [in, out]
 
     def fit(self, x):
-        return x.T if self.transposed and x.dim() == 2 else x
+        return x.t() if self.transposed else x  # a bias stays as it is
 
     def weights(self, theirs):
         named = {"token.weight": theirs[self.whole["token"] + ".weight"]}
@@ -179,7 +180,7 @@ def neox_qkv(theirs, layer, part):
 FAMILIES = {
     "gpt2": Family(
         gpt2,
-        lambda w, layer, part: w[f"transformer.h.{layer}.attn.c_attn.{part}"].T,
+        lambda w, layer, part: w[f"transformer.h.{layer}.attn.c_attn.{part}"].t(),
         {"token": "transformer.wte", "position": "transformer.wpe", "norm": "transformer.ln_f"},
         {
             "norm1": "transformer.h.{}.ln_1",
@@ -233,22 +234,19 @@ def pair(name):
 
 @pytest.mark.parametrize("name", FAMILIES)
 class TestTransformers:
-    @pytest.fixture(autouse=True)
-    def without_gradients(self):
-        with torch.inference_mode():
-            yield
-
+    @torch.no_grad()
     def test_logits_at_every_position(self, name):
         ours, theirs = pair(name)
         expected = theirs(tokens(T=11)).logits
         assert expected.shape == (4, 11, V) and expected.std() > 1
         assert_same(ours(tokens(T=11)), expected)
 
+    @torch.no_grad()
     def test_cached_decoding_step_by_step_logits_and_rows(self, name):
         ours, theirs = pair(name)
         decoder, kept = CachedDecoder(ours), transformers.DynamicCache()
         for step, piece in enumerate(tokens(T=11).split([5, 1, 1, 1, 3], dim=1)):  # a chunk at the end
-            expected = theirs(piece, past_key_values=kept, use_cache=True).logits[:, -1]
+            expected = theirs(piece, **{cache_argument(theirs): kept}, use_cache=True).logits[:, -1]
             assert_same(decoder.extend(piece) if step else decoder.prefill(piece), expected)
             for (k, v), layer in zip(decoder.layers(), kept.layers, strict=True):
                 assert_same(k, layer.keys)
@@ -257,7 +255,11 @@ class TestTransformers:
 
     def test_greedy_text(self, name):
         ours, theirs = pair(name)
-        expected = theirs.generate(tokens(), max_new_tokens=9, do_sample=False, pad_token_id=0)[:, 7:]
+        everything = torch.ones_like(tokens())  # or a prompt that holds the pad's id would be masked there
+        written = theirs.generate(
+            tokens(), attention_mask=everything, max_new_tokens=9, do_sample=False, pad_token_id=0
+        )
+        expected = written[:, 7:]
         for decoder in (CachedDecoder(ours), Oracle(ours)):
             assert torch.equal(generate(decoder, tokens(), 9).tokens, expected)
 
