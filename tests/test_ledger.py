@@ -150,9 +150,9 @@ def test_too_few_too_many_and_ambiguous_records_are_refused(keep, message):
 
 HAND = corpus.Example(
     (
-        corpus.Record("EV-1111", "11,110 USD", "0x1111..11", "2023-Jan-01"),
-        corpus.Record("EV-2222", "22,220 EUR", "0x2222..22", "2024-Feb-02"),
-        corpus.Record("EV-3333", "33,330 GBP", "0x3333..33", "2025-Mar-03"),
+        corpus.Record("EV-1111", "11,110 USD", "0x1111..a1", "2023-Jan-01"),
+        corpus.Record("EV-2222", "22,220 EUR", "0x2222..b2", "2024-Feb-02"),
+        corpus.Record("EV-3333", "33,330 GBP", "0x3333..c3", "2025-Mar-03"),
     ),
     (0,),
     "verify",

@@ -1,8 +1,11 @@
-"""The model in training: MiniGPT with three aids that are dropped afterwards.
+"""The model in training: MiniGPT with aids that are dropped afterwards.
 
 They teach *which* record to copy from; without them a model of this size learns to copy fluently from a random one.
+  joining   a head of block 0 looks from the second piece of an evidence id to the first
   matching  a head of block 1 looks from an id in the task line to the same id in its record
   naming    a linear layer on block 2's output names the record that each token is about
+  counting  rotary positions only: a linear layer on block 0's output names the record that each line's tokens are in
+            (learned positions tell that without counting)
   pointing  heads of block 3 look at the prompt token that holds the value which the note needs next
 """
 
@@ -15,8 +18,8 @@ from ..positions import sinusoids
 from .corpus import ORDINALS
 from .samples import KIND_TABLE, NONE
 
-MATCHING, NAMING, POINTING = 1, 2, 3  # the blocks, counted from 0, that the aids teach
-HEADS = {MATCHING: 1, POINTING: 3}  # how many of their heads are told where to look
+JOINING, MATCHING, NAMING, POINTING = range(4)  # the blocks, counted from 0, that the aids teach
+HEADS = {JOINING: 1, MATCHING: 1, POINTING: 3}  # how many of their heads are told where to look
 
 
 class TaughtAttention(CausalAttention):
@@ -38,6 +41,7 @@ class Trainee(nn.Module):
         if config.positions == "learned":  # start as sinusoids of the same size as the token vectors
             self.model.position.weight.data = 0.14 * sinusoids(config.block_size, config.d_model).float()
         self.names_record = nn.Linear(config.d_model, len(ORDINALS))
+        self.counts_records = nn.Linear(config.d_model, len(ORDINALS)) if config.positions == "rope" else None
         self.attention_class(TaughtAttention)
         self.start_taught_heads()
 
@@ -49,10 +53,10 @@ class Trainee(nn.Module):
     def start_taught_heads(self, std=0.1):
         """Begin with heads that find like by like (query = key weights) and copy what they find (output = value.T).
 
-        After Trockman and Kolter 2023, "Mimetic initialization of self-attention layers".
+        In the spirit of Trockman and Kolter 2023, "Mimetic initialization of self-attention layers".
         """
-        for layer, heads in HEADS.items():
-            attention, n = self.model.blocks[layer].attention, heads * self.model.config.head_dim
+        for layer in (MATCHING, POINTING):
+            attention, n = self.model.blocks[layer].attention, HEADS[layer] * self.model.config.head_dim
             query, key, value = attention.qkv.weight.chunk(3)  # [C, C] each, heads one below the other
             nn.init.normal_(query[:n], std=std)
             nn.init.normal_(value[:n], std=std)
@@ -62,26 +66,30 @@ class Trainee(nn.Module):
     def forward(self, tokens, positions, wanted):
         """Logits `[N, V]` at the N places `wanted [B, T]`, and what the aids judge.
 
-        That is: record logits `[B, T, 5]`, and the taught heads' scores `[B, h, T, T]` of the two taught blocks.
+        That is: the outputs `[B, T, C]` of the blocks, and the taught heads' scores `[B, h, T, T]` of the taught blocks.
         """
-        x = self.model.embed(tokens, positions)  # [B, T, C]
-        for layer, block in enumerate(self.model.blocks):
+        x, outputs = self.model.embed(tokens, positions), []  # [B, T, C]
+        for block in self.model.blocks:
             x = block(x, NoCache(), positions)
-            if layer == NAMING:
-                records = self.names_record(x)
+            outputs.append(x)
         logits = F.linear(self.model.norm(x[wanted]), self.model.token.weight)
-        return logits, records, *(self.model.blocks[layer].attention.scores for layer in HEADS)
+        return logits, outputs, [self.model.blocks[layer].attention.scores for layer in HEADS]
 
 
 def losses(trainee, batch):
-    """The losses `{"note", "naming", "matching", "pointing"}` of a batch, and the copy accuracy (values, right positions)."""
+    """The losses `{"note", "naming", …}` of a batch, and the copy accuracy (values, right positions)."""
     wanted = batch["weights"] > 0  # [B, T], N places
-    logits, records, matching, pointing = trainee(batch["tokens"], batch["positions"], wanted)
+    logits, outputs, scores = trainee(batch["tokens"], batch["positions"], wanted)
     note, copied = note_loss(logits, {name: tensor[wanted] for name, tensor in batch.items()})
+    records = trainee.names_record(outputs[NAMING])  # [B, T, 5]
     # Note and prompt apart: in the prompt, where most tokens are, naming the record is easy.
     naming = sum(cross_entropy(records[part], batch["records"][part]) for part in (wanted, ~wanted))
-    aids = {"matching": looking(matching, batch["matches"]), "pointing": looking(pointing, batch["sources"])}
-    return {"note": note, "naming": naming} | aids, copied
+    joining, matching, pointing = map(looking, scores, (batch["joins"], batch["matches"], batch["sources"]))
+    parts = {"note": note, "naming": naming, "joining": joining, "matching": matching, "pointing": pointing}
+    if trainee.counts_records:
+        lines = ~wanted & (batch["matches"] == NONE)  # the prompt without the task line
+        parts["counting"] = cross_entropy(trainee.counts_records(outputs[0][lines]), batch["records"][lines])
+    return parts, copied
 
 
 def note_loss(logits, at):
@@ -106,6 +114,8 @@ def cross_entropy(logits, labels):
 def looking(scores, sources):
     """Cross-entropy of taught heads' attention `[B, h, T, T]` on the token that they are to look at, `sources [B, T]`."""
     row, t = (sources != NONE).nonzero(as_tuple=True)
-    ahead = torch.arange(scores.shape[-1]) > t[:, None]  # [N, S]: the future, which attention masks
-    scores = scores[row, :, t].masked_fill(ahead[:, None], float("-inf"))  # [N, h, S]
+    not_past = (
+        torch.arange(scores.shape[-1]) >= t[:, None]
+    )  # [N, S]: in a search for its like, a token is no find itself
+    scores = scores[row, :, t].masked_fill(not_past[:, None], float("-inf"))  # [N, h, S]
     return cross_entropy(scores.flatten(0, 1), sources[row, t].repeat_interleave(scores.shape[1]))

@@ -27,7 +27,7 @@ LINE = "- {id} amount {amount} wallet {wallet} date {date}"
 VALUES = {
     "id": r"EV-[1-9]\d{3}",
     "amount": rf"[1-9]\d,\d\d0 (?:{'|'.join(CURRENCIES)})",
-    "wallet": r"0x[0-9a-f]{4}\.\.[0-9a-f]{2}",
+    "wallet": r"0x[0-9a-f]{4}\.\.[a-f][0-9a-f]",
     "date": rf"(?:{'|'.join(YEARS)})-(?:{'|'.join(MONTHS)})-(?:{'|'.join(DAYS)})",
 }
 
@@ -94,7 +94,7 @@ def draw_pieces(rng):
     return {
         "id": [f"EV-{rng.randrange(10, 100)}", f"{rng.randrange(100):02}"],
         "amount": [f"{rng.randrange(10, 100)}", f",{rng.randrange(100):02}0 ", rng.choice(CURRENCIES)],
-        "wallet": [f"0x{rng.randrange(256):02x}", f"{rng.randrange(256):02x}..", f"{rng.randrange(256):02x}"],
+        "wallet": [f"0x{rng.randrange(256):02x}", f"{rng.randrange(256):02x}..", f"{rng.randrange(0xA0, 0x100):02x}"],
         "date": [f"{rng.choice(YEARS)}-", f"{rng.choice(MONTHS)}-", rng.choice(DAYS)],
     }
 

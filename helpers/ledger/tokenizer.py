@@ -1,7 +1,8 @@
 """A tokenizer small enough to read: a fixed list of pieces, the longest one that fits is taken, left to right.
 
 Words carry their leading space. Values are cut into pieces of two characters (EV-48|21, 15|,300, 0x3f|a9..|c1,
-2024|-Mar|-17), so that a value is several tokens and a fault can mix two records within one.
+2024|-Mar|-17), so that a value is several tokens and a fault can mix two records within one. A piece shows of which
+kind it is: 21 can only end an id, c1 only a wallet, which is why the last pair of a wallet begins with a letter.
 """
 
 import re
@@ -66,16 +67,17 @@ def words():
 
 
 def value_pieces():
-    """Pieces of values, each kind in one block: `{kind: texts}`. A wallet's last piece contains an id's."""
-    hexes = [f"{n:02x}" for n in range(256)]
+    """Pieces of values: `{kind: texts}`; no piece is of two kinds."""
+    pairs = [f"{n:02x}" for n in range(256)]
     return {
         "id_1": [f" EV-{n}" for n in range(10, 100)],
+        "id_2": [f"{n:02}" for n in range(100)],
         "amount_1": [f" {n}" for n in range(10, 100)],
         "amount_2": [f",{n:02}0" for n in range(100)],
         "currency": [f" {name}" for name in CURRENCIES],
-        "wallet_1": [f" 0x{pair}" for pair in hexes],
-        "wallet_2": [f"{pair}.." for pair in hexes],
-        "wallet_3": hexes,
+        "wallet_1": [f" 0x{pair}" for pair in pairs],
+        "wallet_2": [f"{pair}.." for pair in pairs],
+        "wallet_3": [pair for pair in pairs if pair[0].isalpha()],
         "date_1": [f" {year}" for year in YEARS],
         "date_2": [f"-{month}" for month in MONTHS],
         "date_3": [f"-{day}" for day in DAYS],
