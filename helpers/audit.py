@@ -34,11 +34,12 @@ def audit(decoder, reference=None, *, prompt=None, tokens=None, seed=0, float64=
     began = time.perf_counter()
     check_decoder(decoder)
     reference = reference or reference_for(decoder)
-    check_prompt(reference, prompt, tokens)
     build = builder(decoder, reference)
     capacity = trait(build(), "capacity")
+    room = min(reference.block_size, capacity or reference.block_size)
+    check_prompt(prompt, tokens, reference.vocab_size, room)
     plans = scripts(
-        min(reference.block_size, capacity or reference.block_size),
+        room,
         reference.vocab_size,
         prompt=prompt,
         tokens=tokens,

@@ -2,20 +2,25 @@
 
 import torch
 
+LEAST_ROOM = 6  # tokens in a sequence, for the smallest scripts
 
-def check_prompt(reference, prompt, tokens):
-    """Raise ValueError in words unless `prompt` `[B, T0]` and `tokens` `[B, n]` (or None) fit the reference together."""
+
+def check_prompt(prompt, tokens, vocab_size, room):
+    """Raise ValueError in words unless `prompt` `[B, T0]` and `tokens` `[B, n]` (or None) fit together into `room` tokens."""
+    if room < LEAST_ROOM:
+        raise ValueError(f"there is room for {room} tokens only; an audit needs {LEAST_ROOM} at least")
     for name, ids in (("prompt", prompt), ("tokens", tokens)):
         if ids is None:
             continue
         if not isinstance(ids, torch.Tensor) or ids.dim() != 2 or ids.dtype != torch.int64 or ids.numel() == 0:
             seen = f"{ids.dtype} {list(ids.shape)}" if isinstance(ids, torch.Tensor) else type(ids).__name__
             raise ValueError(f"{name} must be a tensor of token ids, int64 [B, T] with at least one token, not {seen}")
-        if int(ids.min()) < 0 or int(ids.max()) >= reference.vocab_size:
-            raise ValueError(f"{name} holds ids outside the vocabulary of {reference.vocab_size} (0 is the first)")
-    if prompt is not None and prompt.shape[1] >= reference.block_size:
+        if int(ids.min()) < 0 or int(ids.max()) >= vocab_size:
+            raise ValueError(f"{name} holds ids outside the vocabulary of {vocab_size} (0 is the first)")
+    steps = 1 if tokens is None else tokens.shape[1]
+    if prompt is not None and prompt.shape[1] + steps > room:
         raise ValueError(
-            f"the prompt has {prompt.shape[1]} tokens; the model has {reference.block_size} positions, and a step must fit"
+            f"a prompt of {prompt.shape[1]} tokens and {steps} more do not fit: there is room for {room} positions"
         )
     if prompt is not None and tokens is not None and len(prompt) != len(tokens):
         raise ValueError(f"prompt has {len(prompt)} rows, tokens has {len(tokens)}: each row is one sequence")

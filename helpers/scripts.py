@@ -181,11 +181,12 @@ def scripts(block_size, vocab_size, *, prompt=None, tokens=None, device="cpu", s
     def ids(B, T):
         return torch.randint(vocab_size, (B, T), generator=draw).to(device)
 
-    room = max(block_size // 3, 4)
+    room = max(block_size // 3, 2)
     T0 = min(13 if window is None else max(13, window + 2), room)
     prompt = ids(3, T0) if prompt is None else prompt
-    tokens = ids(prompt.shape[0], min(7, room)) if tokens is None else tokens
-    a, b = min(5, room), min(3, room)
+    n = min(7, room, block_size - prompt.shape[1])
+    tokens = ids(prompt.shape[0], n) if tokens is None else tokens
+    a, b = min(5, room), min(3, max(room - 1, 1))
     one, first, second, chunk = ids(2, 1), ids(2, a + b), ids(2, a), ids(2, a + 2 * b)
     feed = [ids(4, 1)[:, 0] for _ in range(12)]
     made = [

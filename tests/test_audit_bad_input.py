@@ -6,6 +6,7 @@ from wide import wide
 
 from helpers.audit import audit
 from helpers.decoding import CachedDecoder
+from helpers.model import Config, MiniGPT
 from helpers.reference import MiniGPTReference
 
 MODEL = wide(dtype=torch.float32, n_layers=2, n_heads=4, d_model=24, d_ff=32)
@@ -265,8 +266,34 @@ class CannotBeMade:
         {"prompt": torch.tensor([[1, 2]]), "tokens": torch.tensor([[1, 2], [1, 2]])},
         {"prompt": torch.zeros(1, 65, dtype=torch.long)},
         {"prompt": [[1, 2]]},
+        {"prompt": torch.zeros(1, 60, dtype=torch.long), "tokens": torch.zeros(1, 5, dtype=torch.long)},
     ],
 )
 def test_a_bad_prompt_is_said_in_words(options):
     with pytest.raises(ValueError, match="prompt|tokens"):
         audit(CachedDecoder(MODEL), REFERENCE, **options)
+
+
+@pytest.mark.parametrize("length", [57, 60, 63])
+def test_a_long_prompt_is_no_error_of_the_decoder(length):
+    prompt = torch.arange(length)[None] % 61
+    report = audit(CachedDecoder(MODEL), REFERENCE, prompt=prompt, explain=False)
+    assert report.verdict == "equal" and len(report.results[0].diffs) == 1 + min(7, 64 - length)
+
+
+def with_block(block):
+    model = MiniGPT(Config(61, block_size=block, n_layers=2, n_heads=4, d_model=24, d_ff=32)).eval()
+    model.reset_parameters(std=0.2)
+    return model
+
+
+@pytest.mark.parametrize("block", [6, 7, 8, 9, 10, 11, 12, 15, 20])
+def test_small_blocks_get_scripts_that_fit(block):
+    report = audit(CachedDecoder(with_block(block)), explain=False)
+    assert report.verdict == "equal", str(report)
+    assert {r.name for r in report.results if r.status == "not exercised"} == {"left padding"}
+
+
+def test_a_block_that_is_too_small_is_said_in_words():
+    with pytest.raises(ValueError, match="room for 5 tokens only; an audit needs 6"):
+        audit(CachedDecoder(with_block(5)))
