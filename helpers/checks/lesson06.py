@@ -124,7 +124,9 @@ def _(answer):
     parts_at(answer, trace(), short, (3, 0), "b has 3 of a's 5 steps", looks)
     parts_at(answer, short, trace(), (3, 0), "a has 3 of b's 5 steps", looks)
     early = changed(1.0, (2, 1, 0))[:, :3]
-    parts_at(answer, trace(), early, (1, 2), "b differs at step 1 and ends after 3", {(3, 0): "the length looked at first"})
+    parts_at(
+        answer, trace(), early, (1, 2), "b differs at step 1 and ends after 3", {(3, 0): "the length looked at first"}
+    )
 
 
 @first_divergence.check("another batch or vocabulary raises ValueError")

@@ -18,7 +18,7 @@ explain = Exercise(
         "A replay fits if it gives the same logits everywhere. Which one number says that, over all rows, steps and tokens?",
         "What is the residual of a replay that ended early, and of one with a NaN in it? Neither may win.",
         "The largest difference of each replay, infinite where it cannot be compared; the first within the tolerance, "
-        "else \"unknown\" with the smallest of them.",
+        'else "unknown" with the smallest of them.',
     ),
 )
 
