@@ -176,9 +176,10 @@ def describe(report, plans, build, reference, exact_reference, exact_build, seed
         report.verdict, report.summary = "different by specification", reference.specification
     if not report.native[0].problem:  # what broke off in the plain script gives nothing to probe
         probes.other_rows(report, plans[0], build)
+        probes.pads(report, next(p for p in plans if p.name == "left padding"), build)
         probes.free_run(report, plans[0], build, reference)
     report.summary = report.summary or VERDICTS[report.verdict][1]
-    if report.verdict in ("differs", "unknown pattern"):
+    if report.verdict in ("differs", "unknown pattern") and report.first:
         report.test = shortest(report, plans, make, deciding)
 
 

@@ -165,6 +165,31 @@ def test_bfloat16_has_its_logic_proved_in_float64_and_its_rounding_as_a_ratio():
     assert 0.5 < report.arithmetic < 2
 
 
+def test_a_loop_that_feeds_the_wrong_token_is_found_though_each_step_is_right():
+    class OwnLoop(CachedDecoder):
+        def generate(self, prompt, max_new_tokens):
+            logits, tokens = self.prefill(prompt), []
+            for _ in range(max_new_tokens):
+                tokens.append(logits.argmax(dim=-1))
+                logits = self.decode(prompt[:, -1])  # the prompt's last token again, not the one just written
+            return torch.stack(tokens, dim=1)
+
+    report = audit(OwnLoop(MODELS["learned"]))
+    assert report.verdict == "differs" and "own loop" in report.summary and not report.test
+
+
+def test_rows_that_reach_other_rows_and_pads_that_are_read_are_noted():
+    class Mean(CachedDecoder):
+        def decode(self, token):
+            logits = super().decode(token)
+            return logits + 1e-12 * logits.mean(dim=0)  # far below any tolerance, and yet another row's
+
+    assert "rows are mixed" in str(audit(Mean(copy.deepcopy(MODELS["learned"]).double())))
+    assert "rows are mixed" not in str(audit(CachedDecoder(MODELS["learned"])))
+    decoder = faulty(MODELS["learned"], feature="left padding")
+    assert "padding is read" not in str(audit(decoder))
+
+
 def test_an_audit_gives_the_same_report_twice():
     first, second = audited("learned", "frozen_cache"), audited("learned", "frozen_cache")
     assert first.to_json() == second.to_json()
