@@ -123,3 +123,38 @@ def trace(differences, tolerance, what="decoders"):
     plot.header = [what.removesuffix("s"), "first wrong step", "largest difference"]
     plot.rows = [[name, (beyond[name] or ["none"])[0], approx(max(v))] for name, v in differences.items()]
     return plot
+
+
+def masks(named, kept, title, alt):
+    """Boolean masks `{name: [T, S]}` side by side: squares may be attended, dots are hidden, the last `kept` rows are outlined."""
+    from matplotlib.patches import Rectangle
+
+    height = max(len(mask) for mask in named.values())
+    figure, axes = canvas(max(4.2, 0.34 * sum(m.shape[1] for m in named.values()) + 1), 0.3 * height + 1.5, len(named))
+    for axis, (name, mask) in zip(axes, named.items()):
+        T, S = mask.shape
+        for visible, marker, size, color in ((True, "s", 110, BLUE), (False, ".", 20, BLACK)):
+            queries, keys = (mask == visible).nonzero(as_tuple=True)
+            axis.scatter(keys.tolist(), queries.tolist(), marker=marker, s=size, color=color)
+        axis.add_patch(Rectangle((-0.5, T - kept - 0.5), S, kept, fill=False, edgecolor=RED, linewidth=2.5))
+        axis.set(xlim=(-0.8, S - 0.2), ylim=(T - 0.3, -0.8), xlabel="key", aspect="equal")
+        axis.set_xticks(range(S))
+        axis.set_yticks(range(T))
+        axis.set_title(name, fontsize=10)
+    axes[0].set_ylabel("query")
+    figure.suptitle(title, fontsize=12)
+    return Plot(figure, title, alt)
+
+
+def visible_ranges(mask):
+    """For each row of a boolean mask `[T, S]` of the newest T of S tokens: [query, position, keys seen, keys hidden], as words."""
+    T, S = mask.shape
+    return [[i, S - T + i, runs(row.tolist(), True), runs(row.tolist(), False)] for i, row in enumerate(mask)]
+
+
+def runs(row, value):
+    """Where a list holds `value`, as in "0-3, 6"; "none" if nowhere."""
+    places = [i for i, item in enumerate(row) if item == value]
+    starts = [i for i in places if i - 1 not in places]
+    ends = [i for i in places if i + 1 not in places]
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends)) or "none"
