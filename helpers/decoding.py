@@ -135,10 +135,11 @@ def check_room(decoder, prompt, new):
     if not isinstance(new, int) or new < 0:
         raise ValueError(f"max_new_tokens must be a whole number, 0 or more, not {new!r}")
     block, T0 = getattr(decoder, "block_size", None), prompt.shape[1]
-    if block is not None and T0 + max(new - 1, 0) > block:
+    need = T0 + max(new - 1, 0)
+    if block is not None and need > block:
         fits = max(block - T0 + 1, 0)
         raise ValueError(
-            f"a prompt of {T0} tokens and {new} new ones need {T0 + new - 1} positions, the block has {block}; "
+            f"a prompt of {T0} tokens and {new} new ones need {need} positions, the block has {block}; "
             + (f"at most {fits} new tokens fit" if T0 <= block else f"shorten the prompt by {T0 - block}")
         )
 
