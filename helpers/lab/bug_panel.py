@@ -3,11 +3,12 @@
 import asyncio
 
 from ..faults import CATALOGUE
+from .bug_still import still
 from .bug_view import view
 from .bugs import FIVE, TWO, WHOLE, applicable, run
 from .findings import audited, render_finding
 from .panel import CARD, Choice, Panel, View
-from .toggles import Prompts, Toggles
+from .toggles import Prompts, Toggles, flow
 
 FIRST = (
     *("pos_restart", "pos_zero", "pos_plus1", "sdpa_top_left", "chunk_top_left", "attend_then_append"),
@@ -16,7 +17,8 @@ FIRST = (
 PROMPTS = {"two records": TWO, "five records": FIVE}
 STEPS = {"24": 24, "48": 48, "whole note": WHOLE}
 POSITIONS = {"learned": "learned", "RoPE": "rope"}
-PAUSE = 0.3  # seconds without a click before an audit begins
+SEVERAL = "<p>Naming several bugs at once takes some twenty seconds; <code>.finding()</code> of this panel does it.</p>"
+PAUSE = 0.5  # seconds without a click before an audit begins
 
 
 def bug_lab(prompts=None, first=FIRST):
@@ -29,7 +31,7 @@ def bug_lab(prompts=None, first=FIRST):
     controls = {
         "faults": Toggles(grouped(f for f in known if f in first), grouped(f for f in known if f not in first)),
         "prompt": Prompts(prompts or PROMPTS),
-        "steps": Choice("New tokens:", STEPS),
+        "steps": Choice("New tokens:", STEPS, start=48),
         "positions": Choice("Positions:", POSITIONS),
     }
     return BugLab("Bug lab", controls, show)
@@ -47,7 +49,7 @@ def show(faults, prompt, steps, positions):
     try:
         return view(run(prompt, faults, steps, positions))
     except ValueError as error:
-        return View(f"{error}. Switch one of them off.", "")
+        return View(str(error), "")
 
 
 class BugLab(Panel):
@@ -60,12 +62,17 @@ class BugLab(Panel):
 
         self.verdict = widgets.HTML()
         super().__init__(*given)
-        self.box.children = (*self.box.children, self.verdict)
+        toggles, prompt, steps, positions, area = self.box.children
+        buttons, own = prompt.children
+        self.box.children = (toggles, flow(widgets, [buttons, steps, positions]), own, area, self.verdict)
         self.audit_soon()
 
     def changed(self, change):
         super().changed(change)
         self.audit_soon()
+
+    def still(self):
+        return still(self.report())
 
     def report(self):
         settings = self.settings()
@@ -88,7 +95,10 @@ class BugLab(Panel):
 
     def audit(self):
         try:
-            self.verdict.value = page(render_finding(self.finding()))
+            settings = self.settings()
+            several = len(settings["faults"]) > 1
+            finding = audited(settings["faults"], settings["positions"], explain=not several)
+            self.verdict.value = page(render_finding(finding) + (SEVERAL if several else ""))
         except ValueError:
             self.verdict.value = ""  # the sentence above says why there is no such decoder
 

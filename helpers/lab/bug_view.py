@@ -38,7 +38,7 @@ def sentence(report):
 def text_verdict(report):
     wrong, total = report.fields.wrong, len(report.fields)
     if not fluent(report):
-        return f"The note is no longer a sentence of this task: {total - len(wrong)} of its {total} values are right."
+        return f"The note loses its form; {total - len(wrong)} of the {total} values in it are right."
     if not wrong:
         hides = "" if report.first_wrong is None else ": the text hides the bug"
         return f"All {total} values of the note are right{hides}."

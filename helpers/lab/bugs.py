@@ -1,6 +1,6 @@
 """The bug lab: any faults of the catalogue that one sequence can show, on a ledger prompt, beside the no-cache oracle.
 
-    report = run(TWO, ["pos_restart"], steps=24)    # a LabReport: notes, values, differences, rows
+    report = run(TWO, ["pos_restart"], steps=48)    # a LabReport: notes, values, differences, rows
     render(report)                                  # its picture and sentence, as HTML (module bug_view)
     audited(["pos_restart"])                        # verdict and suspects of an audit of this decoder (module findings)
     bug_lab()                                       # the widget over the three (module bug_panel)
@@ -25,13 +25,15 @@ from .compare import StepTable
 from .faults import FaultReport, name_of
 from .values import values_in
 
-TWO = example(records=2, asked=1, seed=6)  # both: a decode that restarts at 0 writes another record's money into a
-FIVE = example(records=5, asked=2, seed=10)  # note that fits; in most prompts it does not (the fault table has shares)
+# Chosen, not typical: a decode that restarts at 0 writes another record's money into notes that read well. Of 150 prompts
+# of the first size 9 show it, of 66 of the second 26.
+TWO = example(records=2, asked=2, seed=66)
+FIVE = example(records=5, asked=2, seed=31)
 WHOLE = 128  # tokens: the longest note, on all of five records, has about 105
 ONE_SEQUENCE = ("plain", "chunked", "second_request", "overflow", "window", "draft")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LabReport(FaultReport):
     """What a decoder with `faults` (catalogue ids) did; `setting` are the calls, `floor` is what rounding alone does.
 
@@ -45,6 +47,10 @@ class LabReport(FaultReport):
     setting: Setting
     floor: float
 
+    def __repr__(self):
+        first = "no wrong step" if self.first_wrong is None else f"first wrong step {self.first_wrong}"
+        return f"<LabReport: {self.title}; {first}; {len(self.fields.wrong)} of {len(self.fields)} values wrong>"
+
 
 def applicable():
     """The catalogue's faults that one sequence can show, in its order: `{id: Fault}`."""
@@ -53,7 +59,7 @@ def applicable():
     }
 
 
-def run(prompt, faults=(), steps=24, positions="learned"):
+def run(prompt, faults=(), steps=48, positions="learned"):
     """Decode `steps` tokens of a note with the given `faults`, and without a cache: a `LabReport`.
 
     `prompt` is a ledger `Example` or a prompt's text, `faults` are catalogue ids (none: the correct decoder), `positions`
@@ -86,14 +92,14 @@ def build(model, faults, setting):
     """The decoder, or ValueError in the words of the toggles."""
     for id in faults:
         if not find(id).fits(model.config):
-            raise ValueError(f'"{find(id).title}" exists with rotary positions only: this model has learned ones')
+            raise ValueError(f'"{find(id).title}" exists with rotary positions only; choose those, or leave it out.')
     try:
         return faulty(model, *faults, capacity=setting.capacity, window=setting.window or 0)
     except ValueError as error:
         words = str(error)
         for id in sorted(faults, key=len, reverse=True):
             words = words.replace(id, f'"{CATALOGUE[id].title}"') if id in CATALOGUE else words
-        raise ValueError(words) from error
+        raise ValueError(f"{words}. Leave one of them out.") from error
 
 
 @lru_cache

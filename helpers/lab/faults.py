@@ -165,10 +165,10 @@ def trace_picture(differences, tolerance, floor=None):
     for decade in range(LOW, HIGH + 1, 3):
         shapes.append(svg.text(LEFT - 4, y(10**decade) + 4, f"1e{decade}", anchor="end", size=11))
         shapes.append(svg.line(LEFT, y(10**decade), WIDTH, y(10**decade), svg.FAINT, stroke_width=0.5))
-    for words, value, dashes in (("tolerance", tolerance, "6 4"), ("floor", floor, "1 3")):
+    for words, value, dashes, drop in (("tolerance", tolerance, "6 4", -4), ("floor", floor, "1 3", 12)):
         if value is not None:
             shapes.append(svg.line(LEFT, y(value), WIDTH, y(value), stroke_dasharray=dashes))
-            shapes.append(svg.text(WIDTH, y(value) - 4, f"{words} {approx(value)}", anchor="end", size=11))
+            shapes.append(svg.text(WIDTH, y(value) + drop, f"{words} {approx(value)}", anchor="end", size=11))
     shapes += [point(x(step), y(value), value > tolerance) for step, value in enumerate(differences)]
     shapes.append(svg.text(LEFT, HEIGHT - 8, "step 0 (prefill)", anchor="start", size=11))
     shapes.append(svg.text(WIDTH, HEIGHT - 8, f"step {len(differences) - 1}", anchor="end", size=11))

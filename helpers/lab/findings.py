@@ -1,5 +1,6 @@
 """The audit behind the bug lab: verdict and suspects of a decoder with some faults, computed once and kept."""
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -30,16 +31,20 @@ class Finding:
 
 
 @lru_cache(maxsize=64)
-def audited(faults=(), positions="learned"):
+def audited(faults=(), positions="learned", explain=True):
     """Audit the decoder with `faults` (a tuple of ids) on prompts of the audit's own: a `Finding`.
 
-    Takes about a second. Raises ValueError as `run` does.
+    Takes about a second, for several faults some twenty (pairs are tried out); explain=False stops at the verdict.
+    Raises ValueError as `run` does.
     """
     needs = {find(id).needs for id in faults}
     buffer = any(find(id).scenario == "overflow" for id in faults)
     setting = Setting(frozenset(), CAPACITY if buffer else None, WINDOW if "window" in needs else None)
-    report = audit(build(ledger_model(positions), faults, setting), reference(positions, setting.window))
-    return Finding(report.verdict, report.summary, tuple((s.words, s.look) for s in report.suspects))
+    report = audit(
+        build(ledger_model(positions), faults, setting), reference(positions, setting.window), explain=explain
+    )
+    summary = re.sub(r"\b(by|to) (?=\d)", r"\1 ≈ ", report.summary)  # figures that move from machine to machine
+    return Finding(report.verdict, summary, tuple((s.words, s.look) for s in report.suspects))
 
 
 @lru_cache
@@ -52,4 +57,4 @@ def render_finding(finding):
     """The finding as a small piece of HTML."""
     items = "".join(f"<li>{escape(words)} <br>Look at: {escape(look)}.</li>" for words, look in finding.suspects)
     suspects = f'Suspects:<ol style="margin:4px 0;padding-left:24px">{items}</ol>' if items else ""
-    return f"<p><b>Audit: {escape(finding.verdict)}.</b> {escape(finding.summary)}</p>{suspects}"
+    return f"<p><b>Audit (float64, prompts of its own): {escape(finding.verdict)}.</b> {escape(finding.summary)}</p>{suspects}"

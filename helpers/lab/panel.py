@@ -31,11 +31,14 @@ class Choice:
 
     label: str
     options: dict
+    start: object = None  # one of the values; the first where left out
 
     def build(self, widgets):
         wide = {"description_width": "initial", "button_width": "auto"}
         options = list(self.options.items())
         chosen = widgets.ToggleButtons(description=self.label, options=options, style=wide)
+        if self.start is not None:
+            chosen.value = self.start
         return chosen, chosen
 
 

@@ -56,7 +56,10 @@ def group(widgets, name, options, buttons):
     """The name and one button for each of `options`, which are also filed in `buttons` by their value."""
     made = {v: widgets.ToggleButton(tooltip=words, layout={"width": "auto"}) for words, v in options.items()}
     buttons |= made
-    return flow(widgets, [widgets.HTML(f"<b>{name.capitalize()}</b>"), *made.values()])
+    return flow(
+        widgets,
+        [widgets.HTML(f"<b>{name[0].upper()}{name[1:]}</b>", layout={"margin": "2px 4px 2px 8px"}), *made.values()],
+    )
 
 
 def flow(widgets, children):
