@@ -8,6 +8,7 @@ COMMANDS = {  # command: (module, function, what it does)
     "test": ("setup_env", "test", "set up what is missing, then run all tests and every lesson"),
     "demo": ("demo", "main", "write a note with and without cache and compare each step"),
     "check": ("environment", "main", "look at this environment: versions, threads, memory, front end"),
+    "report": ("learner_report", "main", "your lab report: what is solved, what your code measured (Markdown, HTML)"),
     "faults": ("fault_table", "main", "what each cache fault does to text and logits, and whether it is named"),
     "audit": ("audit_cli", "main", "audit a saved transformers model's cached decoding"),
 }

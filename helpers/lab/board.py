@@ -1,0 +1,49 @@
+"""The progress board: one line for each lesson that exists, with what is solved. Plain HTML, so it needs no front end."""
+
+from html import escape
+
+from .. import progress
+from ..learner_report import lessons, total
+from . import svg
+
+WIDTH = 120
+
+
+class Board:
+    """What is solved now, read from the progress file when it is made. `message` tells of a file that was unreadable."""
+
+    def __init__(self, kept=None, message=None, folder=None):
+        if kept is None:
+            kept, message = progress.read()
+        self.message = message
+        self.lessons = lessons(kept) if folder is None else lessons(kept, folder)
+
+    def __repr__(self):
+        lines = [self.message] if self.message else []
+        for lesson in self.lessons:
+            lines.append(f"{lesson.number}  {lesson.title:<26} {total(lesson.items)}")
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        note = f"<p><b>{escape(self.message)}</b></p>" if self.message else ""
+        head = "".join(f"<th>{words}</th>" for words in ("lesson", "exercises", "questions", "points", ""))
+        return f"{note}<table><tr>{head}</tr>{''.join(map(row, self.lessons))}</table>"
+
+
+def row(lesson):
+    link = f'<a href="{escape(lesson.file)}">{lesson.number} {escape(lesson.title)}</a>'
+    points = sum(min(item.points, item.of) for item in lesson.items), sum(item.of for item in lesson.items)
+    cells = [link, boxes(lesson.exercises), boxes(lesson.questions), f"{points[0]:g} of {points[1]:g}", bar(*points)]
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def boxes(items):
+    """How many are solved, of how many."""
+    return f"{sum(item.solved for item in items)} of {len(items)}"
+
+
+def bar(points, of):
+    filled = round(WIDTH * points / of) if of else 0
+    shapes = [svg.tag("rect", x=0, y=0, width=filled, height=10, fill=svg.BLUE)] if filled else []
+    shapes.append(svg.tag("rect", x=0.5, y=0.5, width=WIDTH - 1, height=9, fill="none", stroke=svg.INK))
+    return svg.picture(WIDTH, 10, shapes, f"{points:g} of {of:g} points")
