@@ -4,7 +4,8 @@ import torch
 
 from .network import whole
 
-# What is done, in order; the tokens are drawn. "interleaved" is what two users of one stored prompt do.
+# What is done, in order; the tokens are drawn. "interleaved" is what two users of one stored prompt do; "fill" leaves
+# that many tokens free.
 SESSIONS = {
     "chat": [
         ("prefill", 2, 6),
@@ -36,6 +37,7 @@ SESSIONS = {
         ("use", "a"),
         ("decode",),
     ],
+    "full": [("fill", 2), ("decode",), ("decode",), ("refused",)],
 }
 
 
@@ -54,6 +56,8 @@ def error(d, session, seed=0):
         elif kind == "crop":
             users[name].crop(args[0])
             text[name] = [row[: args[0]] for row in text[name]]
+        elif kind == "refused":
+            worst = worst if refuses(users[name]) else float("inf")
         else:
             answer, text[name] = say(users[name], kind, args, text.get(name), draw)
             right = torch.stack([whole(d.w, d.spec, row[None])[0, -1] for row in text[name]])
@@ -61,12 +65,21 @@ def error(d, session, seed=0):
     return worst
 
 
+def refuses(d):
+    """Is one token too many refused?"""
+    try:
+        d.decode(torch.tensor([0]))
+    except (ValueError, IndexError):
+        return True
+    return False
+
+
 def say(d, kind, args, text, draw):
     """Feed drawn tokens by one call: (logits [B, V], texts of the B rows)."""
-    if kind in ("prefill", "padded"):
-        B, T = args
+    if kind in ("prefill", "padded", "fill"):
+        B, T = args if kind != "fill" else (1, d.limit - args[0])
         ids = torch.randint(d.spec.vocab, (B, T), generator=draw)
-        if kind == "prefill":
+        if kind != "padded":
             return d.prefill(ids), list(ids)
         lengths = torch.tensor([T, T - 3, T - 5])
         return d.prefill(ids, lengths=lengths), [row[T - n :] for row, n in zip(ids, lengths.tolist())]
@@ -75,12 +88,12 @@ def say(d, kind, args, text, draw):
     return answer, [torch.cat([row, new.reshape(-1)]) for row, new in zip(text, ids)]
 
 
-def errors(make):
-    """{session: error} of fresh decoders, in float64."""
+def errors(d):
+    """{session: error} of fresh decoders like d, in float64."""
     found = {}
     for session in SESSIONS:
         try:
-            found[session] = error(make().double(), session)
+            found[session] = error(d.double(), session)
         except NotImplementedError:  # a window does not roll back
             continue
         except Exception:  # noqa: BLE001 - a wrong decoder may break off anywhere
