@@ -88,3 +88,23 @@ def test_a_bug_of_ones_own_is_named_with_the_place_to_look():
     report = audit(MyDecoder(hf_models.model("llama")), hf_models.reference("llama"))
     assert report.verdict == "differs" and report.suspects[0].family == "position"
     assert "left padding" in {r.name for r in report.results if r.status == "not exercised"}
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "fault"),
+    [
+        ("mistral", {"sliding_window": 8}, "window_keeps_one_more"),
+        ("mistral", {"sliding_window": None}, "window_ignored"),
+        ("qwen2 mixed", {"sliding_window": 8}, "window_keeps_one_more"),
+        ("qwen2 mixed", {"use_sliding_window": False}, "window_ignored"),
+        ("gemma3", {"sliding_window": 6}, "window_keeps_one_less"),
+    ],
+)
+def test_a_wrong_window_is_named_where_only_some_layers_slide(name, changes, fault):
+    """The decoder runs the same weights with another window than the reference has."""
+    other = hf_models.make(name, **changes)
+    weights = hf_models.model(name).state_dict()
+    assert all(torch.equal(p, weights[key]) for key, p in other.state_dict().items())
+    report = audit(HFDecoder(other, "full"), hf_models.reference(name))
+    assert report.verdict == "differs"
+    assert (report.suspects[0].fault, report.suspects[0].family) == (fault, "window")
