@@ -18,8 +18,8 @@ from .decoding import CachedDecoder, Generation, Oracle, check_room, check_sampl
 from .figures import approx
 from .lab.compare import StepTable, compare
 from .ledger import TOKENIZER
+from .ledger.measure import LONGEST_NOTE
 
-LONGEST_NOTE = 120  # tokens; the longest right note has 105 and its end token
 ROUNDS = 5
 WIDE = 1.5  # slowest round over fastest: beyond this the medians say little
 

@@ -34,6 +34,11 @@ def test_an_odd_number_of_channels():
     torch.testing.assert_close(model(tokens()), truth(model, tokens()), atol=1e-9, rtol=0)
 
 
+def test_settings_that_are_not_the_defaults():
+    model = scrambled("rope", norm_eps=0.05, rope_base=100.0)
+    torch.testing.assert_close(model(tokens()), truth(model, tokens()), atol=1e-9, rtol=0)
+
+
 @pytest.mark.parametrize("pieces", [(4, 1, 1, 1), (1,) * 7, (2, 4, 1)])
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_cached_decoding_in_every_step(positions, pieces):
