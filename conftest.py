@@ -4,6 +4,8 @@ import os
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from helpers.figures import MASK
 from helpers.progress import VARIABLE
 
@@ -20,6 +22,8 @@ MOVING = {
     "size of a figure": (r"<Figure size \d+x\d+ with (\d+) Axes>", r"<Figure with \1 Axes>"),
 }
 
+begun = {}  # the lesson whose cells run now
+
 
 def pytest_configure(config):
     folder = Path(tempfile.mkdtemp(prefix="kv-cache-by-hand-"))
@@ -30,3 +34,11 @@ def pytest_configure(config):
         # nbval reads the file in the locale's encoding, so it is ASCII: other characters are written as escapes
         file.write_text("".join(lines).encode("ascii", "backslashreplace").decode("ascii"), encoding="ascii")
         config.option.nbval_sanitize_with = str(file)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Every lesson begins with an empty progress folder, as it did when it was built: its board shows its own work alone."""
+    if type(item).__name__ == "IPyNbCell" and item.parent is not begun.get("lesson"):
+        begun["lesson"] = item.parent
+        os.environ[VARIABLE] = tempfile.mkdtemp(prefix="kv-cache-by-hand-lesson-")  # its kernel inherits it

@@ -86,11 +86,12 @@ def total(items):
     return f"{sum(i.solved for i in items)} of {len(items)} solved, {points:g} of {of:g} points"
 
 
-def sections(kept, folder=NOTEBOOKS):
-    """(heading, paragraph, rows) of the report; the first is the whole course."""
+def sections(kept, folder=NOTEBOOKS, only=None):
+    """(heading, paragraph, rows) of the report; the first is the whole course. `only` is one lesson's number."""
     course = lessons(kept, folder)
-    yield "Lab report", total([i for lesson in course for i in lesson.items]) + " in the whole course.", []
-    for lesson in course:
+    if only is None:
+        yield "Lab report", total([i for lesson in course for i in lesson.items]) + " in the whole course.", []
+    for lesson in (lesson for lesson in course if only in (None, lesson.number)):
         words = f"Exercises and questions: {total(lesson.items)}."
         opened = [i.name for i in lesson.items if not i.solved]
         words += f" Open: {', '.join(opened)}." if opened else ""
@@ -108,9 +109,10 @@ def said(value):
     return approx(value) if isinstance(value, float) else " ".join(str(value).split())
 
 
-def markdown(kept, message=None, folder=NOTEBOOKS):
+def markdown(kept, message=None, folder=NOTEBOOKS, only=None):
+    """The report as Markdown, or one lesson's part of it; `message` goes in front."""
     lines = [f"> {message}", ""] if message else []
-    for depth, (heading, words, rows) in enumerate(sections(kept, folder)):
+    for depth, (heading, words, rows) in enumerate(sections(kept, folder, only), start=only is not None):
         lines += [f"{'##' if depth else '#'} {heading}", "", words, ""]
         if rows:
             cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]

@@ -5,7 +5,8 @@ import pytest
 
 from helpers import progress
 from helpers.checks import EXERCISES
-from helpers.lab.board import WIDTH, Board, bar
+from helpers.lab.board import ASKS, WIDTH, Board, bar
+from helpers.learner_report import NOTEBOOKS, notebooks
 
 
 @pytest.fixture(autouse=True)
@@ -45,3 +46,14 @@ def test_the_bar_is_as_long_as_the_points():
     assert f'width="{WIDTH // 2}"' in bar(3, 6) and 'aria-label="3 of 6 points"' in bar(3, 6)
     assert bar(0, 6).count("<rect") == 1 and bar(0, 0).count("<rect") == 1
     assert f'width="{WIDTH}"' in bar(6, 6)
+
+
+def test_the_board_that_is_stored_in_lesson_00_shows_the_lessons_that_exist(folder):
+    stored = nbformat.read(NOTEBOOKS / "00_start_here.ipynb", as_version=4)
+    cell = next(cell for cell in stored.cells if cell.id == "board")
+    said = cell.outputs[0].data["text/plain"]
+    assert said == repr(Board()), "a lesson or an exercise is new: rebuild with python notebooks/build.py 00"
+
+
+def test_every_lesson_has_its_question():
+    assert set(notebooks()) <= set(ASKS)

@@ -90,7 +90,8 @@ def test_the_sample_survives_what_learners_code_does():
             pass
 
     assert "still running after 1 seconds" in str(demonstrate(endless))
-    assert "ZeroDivisionError" in str(demonstrate(lambda i, cached: i / 0))
+    assert "ZeroDivisionError, in <lambda>, line" in str(demonstrate(lambda i, cached: i / 0))
+    assert "asked the kernel to end" in str(demonstrate(lambda i, cached: exit()))
     assert "is a `return` missing?" in str(demonstrate(lambda i, cached: None))
     assert marks(demonstrate(lambda i, cached: float(i + cached))) == ["FAIL", "--", "--"]
 

@@ -53,6 +53,11 @@ def test_it_says_what_is_solved_what_is_open_and_what_was_measured(folder):
     assert [row for row in rows if row not in text] == []
 
 
+def test_one_lesson_alone(folder):
+    assert markdown(progress.load(), folder=folder, only="05").startswith("## 05 · Prefill & decode")
+    assert markdown(progress.load(), folder=folder, only="01") == ""
+
+
 def test_the_page_says_the_same_and_escapes_it(folder):
     progress.measure("05", boundary="<script>alert(1)</script>")
     text = page(progress.load(), "a <note>", folder)

@@ -7,6 +7,23 @@ from ..learner_report import lessons, total
 from . import svg
 
 WIDTH = 120
+ASKS = {  # lesson -> the question that it answers
+    "00": "How does this course speak?",
+    "01": "Which keys may a new token see?",
+    "02": "What does a head compute, and in which shapes?",
+    "03": "Where do positions enter the model?",
+    "04": "What is right, and how much may rounding move it?",
+    "05": "What does a cache keep, and does it change anything?",
+    "06": "It reads well. Which bug is it?",
+    "07": "What does a cached token cost?",
+    "08": "When are two random texts equal?",
+    "09": "What does it save to allocate the cache first?",
+    "10": "Where do rotary positions go wrong?",
+    "11": "What may be shared between heads, and forgotten?",
+    "12": "What if the texts of a batch differ in length?",
+    "13": "What does a cache in blocks need?",
+    "14": "Is a real model's cache right?",
+}
 
 
 class Board:
@@ -26,14 +43,15 @@ class Board:
 
     def _repr_html_(self):
         note = f"<p><b>{escape(self.message)}</b></p>" if self.message else ""
-        head = "".join(f"<th>{words}</th>" for words in ("lesson", "exercises", "questions", "points", ""))
+        head = "".join(f"<th>{words}</th>" for words in ("lesson", "asks", "exercises", "questions", "points", ""))
         return f"{note}<table><tr>{head}</tr>{''.join(map(row, self.lessons))}</table>"
 
 
 def row(lesson):
     link = f'<a href="{escape(lesson.file)}">{lesson.number} {escape(lesson.title)}</a>'
     points = sum(min(item.points, item.of) for item in lesson.items), sum(item.of for item in lesson.items)
-    cells = [link, boxes(lesson.exercises), boxes(lesson.questions), f"{points[0]:g} of {points[1]:g}", bar(*points)]
+    solved = boxes(lesson.exercises), boxes(lesson.questions)
+    cells = [link, escape(ASKS.get(lesson.number, "")), *solved, f"{points[0]:g} of {points[1]:g}", bar(*points)]
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
 
