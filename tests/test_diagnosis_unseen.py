@@ -48,7 +48,7 @@ def test_the_second_implementation_is_right(positions):
         assert max(found.values()) < 1e-12, found
 
 
-@pytest.mark.parametrize("kind", cases.KINDS)
+@pytest.mark.parametrize("kind", ["mutants", "outside", "doubles"])  # the catalogue's: in the next test
 def test_every_wrong_decoder_is_flagged(kind):
     found = list(rows(kind, "small", "wide", "pairs", audit, explain=False))
     print("\n" + table([row for row in found if row.outcome == "missed"]))
