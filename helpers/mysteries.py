@@ -12,6 +12,7 @@ from functools import cache
 import torch
 
 from .faults import CATALOGUE, faulty
+from .model import OutOfPositions
 from .reviews import REVIEWS, Review
 
 # What may be hidden in a decoder: every fault that one sequence on a plain cache can show.
@@ -64,10 +65,22 @@ def interrogate(decoder, prompt, tokens, chunk=5):
     """Logits `[B, 2 + n, V]` of one script that leaves no candidate an excuse.
 
     Another request first (the prompt backwards, one step); then the `prompt` `[B, T0]` in two pieces, the second of
-    them `chunk` tokens, both pieces' logits kept; then the `tokens` `[B, n]`, one at a time.
+    them `chunk` tokens, both pieces' logits kept; then the `tokens` `[B, n]`, one at a time. Where the decoder runs out of
+    positions the trace is shorter.
     """
-    decoder.prefill(prompt.flip(1))
-    decoder.decode(tokens[:, 0])
-    logits = [decoder.prefill(prompt[:, :-chunk]), decoder.extend(prompt[:, -chunk:])]
-    logits += [decoder.decode(token) for token in tokens.unbind(1)]
+    logits = []
+    try:
+        decoder.prefill(prompt.flip(1))
+        decoder.decode(tokens[:, 0])
+        logits.append(decoder.prefill(prompt[:, :-chunk]))
+        logits.append(decoder.extend(prompt[:, -chunk:]))
+        for token in tokens.unbind(1):
+            logits.append(decoder.decode(token))
+    except OutOfPositions:
+        pass  # the trace ends here
     return torch.stack(logits, dim=1)
+
+
+def shipped(model):
+    """The decoder of lesson 06's opening, sealed: its notes read well."""
+    return Sealed(faulty(model, "pos_restart"))

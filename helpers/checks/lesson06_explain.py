@@ -49,13 +49,14 @@ SMALL, FAR = TOLERANCE / 4, changed(4.0, (0, 1, 1))
 
 @explain.check("the replay that reproduces the trace")
 def _(answer):
-    expect(answer, {"far": FAR, "same": trace()}, ("same", 0.0), "one replay is the trace itself")
+    part = {"far": "only a part of the steps was compared; this replay differs at step 1"}
+    expect(answer, {"far": FAR, "same": trace()}, ("same", 0.0), "one replay is the trace itself", part)
     expect(answer, {"same": trace(), "far": FAR}, ("same", 0.0), "the same in another order", {"far": "the last one"})
 
 
 @explain.check("the residual is the largest difference that is left")
 def _(answer):
-    near = changed(SMALL, (1, 2, 3), (0, 0, 0), base=changed(-SMALL * 2, (2, 4, 6)))
+    near = changed(SMALL, (1, 2, 3), (0, 0, 0), base=changed(-SMALL * 2, (2, 2, 6)))
     expect(answer, {"far": FAR, "near": near}, ("near", SMALL * 2), "one replay differs a little in three places")
 
 

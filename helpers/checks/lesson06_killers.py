@@ -134,7 +134,10 @@ def _(answer):
 
 
 def share(least, points):
-    @killer_prompts.check(f"at least {least:.0%} of {len(FROM_CATALOGUE) + len(MUTANTS)} mutants exposed", points)
+    @killer_prompts.check(
+        f"{'all' if least == 1 else f'at least {least:.0%}'} of {len(FROM_CATALOGUE) + len(MUTANTS)} mutants exposed",
+        points,
+    )
     def _(answer):
         found = outcome(listed(answer()))[0]
         hidden = [words for words, where in found.items() if not where]
