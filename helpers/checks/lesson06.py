@@ -65,7 +65,7 @@ def _(answer):
 
 @first_divergence.check("one place differs: its step, its row")
 def _(answer):
-    looks = {(1, 3): "row and step exchanged", None: "a sign left in: b is larger here"}
+    looks = {(1, 3): "row and step exchanged", None: "a sign left in (b is larger here), or a comparison of argmax"}
     looks["other"] = "something else than a pair: asked are the step and the row"
     parts_at(answer, trace(), changed(1.0, (1, 3, 4)), (3, 1), "row 1 differs at step 3", looks)
     parts_at(answer, trace(), changed(-1.0, (2, 0, 0)), (0, 2), "row 2 is lower at step 0", {None: "a sign left in"})

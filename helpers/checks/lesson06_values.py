@@ -57,14 +57,25 @@ def foretell(id):
         if letter not in SYMPTOMS:
             raise Wrong(f"{letter!r}; it should be one of {', '.join(map(repr, SYMPTOMS))}")
         if letter != right:
-            raise Wrong(f"{letter!r} says: {SYMPTOMS[letter]}. Measured: {words}", f"{right!r}. {CATALOGUE[id].does}")
+            raise Wrong(f"{letter!r} says: {SYMPTOMS[letter]}. Measured: {words}")
         return words
 
 
 for id in FORETOLD:
     foretell(id)
 
-mystery_names = Choices(
+
+class Mysteries(Choices):
+    """Needs the seed beside the entries: it says what was drawn."""
+
+    def unfit(self, answer):
+        seed = answer.get("seed") if isinstance(answer, dict) else 0
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            return f'the entry "seed" is {seed!r}; expected the whole number that the mysteries were drawn with'
+        return super().unfit(answer)
+
+
+mystery_names = Mysteries(
     name="mystery_names",
     lesson="06",
     call='{"seed": 12, 1: "a fault id", 2: …, 3: …, 4: a line number, 5: …, 6: …}',
@@ -79,16 +90,9 @@ mystery_names = Choices(
 )
 
 
-def drawn(answer):
-    seed = entry(answer, "seed")
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise Wrong(f"the seed is {seed!r}; expected the whole number that the mysteries were drawn with")
-    return draw(seed)
-
-
 def fault_named(answer, number):
     """(the fault that the answer names, the one that is hidden)."""
-    named, hidden = entry(answer, number), drawn(answer).faults[number]
+    named, hidden = entry(answer, number), draw(answer["seed"]).faults[number]
     if named not in CATALOGUE:
         shown = repr(named) if isinstance(named, (str, int)) else kind(named)
         raise Wrong(f"{shown} is no fault's id; candidates are {', '.join(CANDIDATES)}")
@@ -100,8 +104,7 @@ def decoder_named(number):
     def _(answer):
         named, hidden = fault_named(answer, number)
         if named.family != hidden.family:
-            seen = f"{named.id} is of the family {named.family!r}; the decoder's first wrong step or rows do not fit"
-            raise Wrong(seen, f"the family {hidden.family!r}")
+            raise Wrong(f"{named.id} is of the family {named.family!r}; mystery {number} is of another one")
         return named.family
 
     @mystery_names.check(f"mystery {number}: the fault")
@@ -116,7 +119,7 @@ def decoder_named(number):
 def line_found(number):
     @mystery_names.check(f"review {number}: the wrong line")
     def _(answer):
-        line, review = entry(answer, number), drawn(answer).reviews[number]
+        line, review = entry(answer, number), draw(answer["seed"]).reviews[number]
         if isinstance(line, bool) or not isinstance(line, int) or not 1 <= line <= len(review.lines):
             raise Wrong(f"{line!r}; expected the number of one of the {len(review.lines)} lines")
         if line != review.wrong:
@@ -180,5 +183,6 @@ def _(answer):
         BLOCK: "the block: it has to hold the prompt as well",
     }
     if answer != right:
-        raise Wrong(f"{answer} new tokens; measured {right}, and {correct} with the correct decoder", looks.get(answer))
+        what = "more can be written" if answer < right else f"before that, position {BLOCK} is asked for and refused"
+        raise Wrong(f"{answer} new tokens: measured, {what}", looks.get(answer))
     return f"{right} new tokens, then position {BLOCK} is refused; the correct decoder writes {correct}"
