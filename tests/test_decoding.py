@@ -64,6 +64,10 @@ def test_ties_at_the_border_of_top_k_all_stay():
     assert keep_top_k(torch.tensor([[1.0, 2.0, 1.0, 0.0]]), 2).isfinite().tolist() == [[True, True, True, False]]
 
 
+def test_a_set_that_reaches_p_exactly_needs_no_further_token():
+    assert keep_top_p(torch.zeros(1, 4), 0.5).isfinite().sum() == 2
+
+
 def test_top_p_of_one_keeps_what_is_nearly_impossible():
     logits = torch.tensor([[20.0, *[-9.0] * 40]])  # float32: the likeliest one's probability rounds to 1
     assert keep_top_p(logits, 1.0).isfinite().all()
@@ -266,7 +270,9 @@ def test_stopping_early_changes_no_token_before(make):
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_teacher_forcing_feeds_the_given_tokens(make, n):
     forced = tokens(T=n, seed=8)
-    logits = teacher_forced(make(MODEL), tokens(), forced)
+    decoder = make(MODEL)
+    logits = teacher_forced(decoder, tokens(), forced)
+    assert fed(decoder) == T0 + max(n - 1, 0)  # the last one is not
     whole = MODEL(torch.cat([tokens(), forced], dim=1))[:, T0 - 1 :].detach()
     assert logits.shape == (4, n, V)
     assert_same(logits, whole[:, :n])
