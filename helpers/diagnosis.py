@@ -36,8 +36,9 @@ def diagnose(reference, scripts, traces, tolerance, capacities=(), budget=1500):
     found = [match for match, _ in tried.values() if match]
     if not found:
         found = per_script(reference, known, failing, traces, tolerance)
-    if not found:
-        found = pairs(reference, known, tried, order, traces, tolerance, budget)
+        if {name for match in found for name in match.where} < {script.name for script in failing}:
+            first = [match.hypothesis for match in found]
+            found = pairs(reference, known, first, tried, order, traces, tolerance, budget) or found
     return sorted(found, key=lambda m: not m.same_rows)
 
 
@@ -98,15 +99,20 @@ def merge(a, b):
     return Match(a.hypothesis, max(a.residual, b.residual), a.where + b.where, a.same_rows and b.same_rows)
 
 
-def pairs(reference, known, tried, scripts, traces, tolerance, budget):
-    """Double faults: pairs whose rules do not overlap, those first whose one half already reproduces most steps."""
-    bugs = [h for h in known if h.family != "rounding"]
-    bugs.sort(key=lambda h: -tried[h][1])
-    makes = ((a, b) for i, a in enumerate(bugs) for b in bugs[:i] if not set(a.rules) & set(b.rules))
+def pairs(reference, known, first, tried, scripts, traces, tolerance, budget):
+    """Double faults: pairs whose rules do not overlap.
+
+    Those come first whose one half explains a script by itself (`first`) or reproduces the most steps.
+    """
+    bugs = sorted((h for h in known if h.family != "rounding"), key=lambda h: (h not in first, -tried[h][1]))
+    leading = max(len(first), 8)
+    makes = [(a, b) for a in bugs[:leading] for b in bugs if a != b]
+    makes += [(a, b) for i, a in enumerate(bugs) for b in bugs[leading:i]]
+    makes = [(a, b) for a, b in makes if not set(a.rules) & set(b.rules)]
     found = []
-    for count, (a, b) in enumerate(makes):
-        if count >= budget or len(found) >= 3:
-            break
-        match, _ = explain(reference, b + a, scripts, traces, tolerance)
+    for a, b in makes[:budget]:
+        match, _ = explain(reference, a + b, scripts, traces, tolerance)
         found += [match] if match else []
+        if len(found) >= 3:
+            break
     return found

@@ -130,6 +130,10 @@ class Report:
             if s.residual is not None:
                 yield f"     a decoder with this bug gives these logits to {s.residual:.0e} in: {', '.join(s.where)}"
             yield f"     look at: {s.look}"
+        explained = {name for s in self.suspects for name in s.where}
+        rest = [r.name for r in self.results if r.differs and r.name not in explained]
+        if explained and rest:
+            yield f"\n  Not explained by any of them: {', '.join(rest)}. There may be a second bug."
 
     def closing_lines(self):
         if self.injected:

@@ -248,4 +248,5 @@ def forks(prompt, feed):
         *[Call("decode", t, on="a") for t in feed[:2]],
         Call("fork", "b"),
         *[Call("decode", t, on="b") for t in feed[2:4]],
+        Call("decode", feed[4], on="a"),  # the first goes on: what the second wrote must not have reached it
     )

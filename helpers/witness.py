@@ -5,7 +5,7 @@ over a *list of row numbers* per layer. What a real cache does by slicing and co
 
     feed      which chunks of tokens a call really feeds
     reset     whether a new request starts with an empty list
-    position  where the new tokens stand;  turn: by how much the queries are rotated further
+    length    how many tokens it believes to have;  position: where the new ones stand;  turn: rotate queries further
     write     what is stored of a new key and value row (rounding, exchanged)
     seen      the rows a layer attends over, in order;  mask: which of them each query may see
     gather    the key and value rows as attention meets them;  expand: shared heads
@@ -107,8 +107,11 @@ class Witness:
     def reset(self):
         return True
 
+    def length(self):
+        return self.fed
+
     def position(self, T):
-        return self.own_position(self.fed, T)
+        return self.own_position(self.length(), T)
 
     def own_position(self, start, T):
         """start, start + 1, …; counted from each row's first real token where the batch is padded on the left."""
@@ -129,8 +132,8 @@ class Witness:
 
     def causal(self, T, S, window="own"):
         """Boolean `[T, S]` or `[B, 1, T, S]`: the past and itself, inside the window, without padding."""
-        own = self.windows[self.layer]
-        window = own if window == "own" or own is None else window  # a layer that sees everything has no window to get wrong
+        own = self.windows[self.layer]  # a layer that sees everything has no window to get wrong
+        window = own if window == "own" or own is None else window
         age = torch.arange(T)[:, None] + (S - T) - torch.arange(S)[None, :]  # 0 for the token itself
         visible = (age >= 0) & (age < (window or S + T))
         if self.pads is None:

@@ -44,6 +44,28 @@ def decode(**rules):
     return only("decode", **rules)
 
 
+WITH_LAYER = ("seen", "keep", "gather")  # rules that are told the layer; for the others it is the one at work
+
+
+def in_layer(layer, **rules):
+    """Rules that hold in one layer only."""
+
+    def limited(name, rule):
+        def chosen(w, *args):
+            here = args[0] if name in WITH_LAYER else w.layer
+            return rule(w, *args) if here == layer else getattr(type(w), name)(w, *args)
+
+        return chosen
+
+    return {name: limited(name, rule) for name, rule in rules.items()}
+
+
+def counting_rows(row):
+    """The same mistake in a decoder that takes its length from the rows it holds (`cache.shape`), not from a counter."""
+    fault, words, rules = row
+    return fault, f"{words}; positions count the rows held", rules | {"length": lambda w: len(w.lists[0])}
+
+
 def new(w, layer):
     """The rows of this call, as entries of a layer's list."""
     return [(layer, row) for row in w.now]

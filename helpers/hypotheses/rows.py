@@ -1,28 +1,56 @@
-"""Hypotheses about what the rows are: keys and values, layers, buffers, windows, rotations, batches, storage."""
+"""Hypotheses about what the rows are: keys and values, layers, buffers, windows, rotations, shared heads, storage."""
 
 import torch
 from torch.nn.functional import pad
 
-from .base import after_old, decode, family, new, old_rows
+from .base import after_old, counting_rows, decode, family, in_layer, new, old_rows
 
 
 def values_are_keys(w, layer, k, v):
     return k, after_old(w, k[:, :, : old_rows(w, k)], v)
 
 
-def key_values():
-    return family(
-        "K/V",
-        ("value_is_key", "the value slot receives the key", {"write": lambda w, k, v: (k, k)}),
+def key_as_value(w, k, v):
+    return k, k
+
+
+def exchanged(w, k, v):
+    return v, k
+
+
+def key_values(L):
+    rows = [
+        ("value_is_key", "the value slot receives the key", {"write": key_as_value}),
         ("value_is_key", "cached values are the keys", {"gather": values_are_keys}),
+        ("value_is_key", "in decode the value slot receives the key", decode(write=key_as_value)),
         ("key_is_value", "the key slot receives the value", {"write": lambda w, k, v: (v, v)}),
-        ("key_value_swapped", "keys and values are exchanged", {"write": lambda w, k, v: (v, k)}),
-    )
+        ("key_value_swapped", "keys and values are exchanged", {"write": exchanged}),
+        ("key_value_swapped", "in decode keys and values are exchanged", decode(write=exchanged)),
+    ]
+    for layer in range(L):
+        rows.append(
+            ("value_is_key", f"layer {layer}'s value slot receives the key", in_layer(layer, write=key_as_value))
+        )
+    return family("K/V", *rows)
 
 
 def shared_list(w, layer):
     """One list for all layers, in the order of appending: layer 0's new rows, layer 1's, … up to this layer's."""
     return w.lists[0] + [(below, row) for below in range(layer + 1) for row in w.now]
+
+
+def from_the_front(w, T, rows):
+    """A mask by slot number, made for one layer's rows: query i sees slots up to its position, whatever is behind them."""
+    if T == 1:
+        return torch.ones(1, len(rows), dtype=torch.bool)
+    return torch.arange(len(rows)) <= w.fed + torch.arange(T)[:, None]
+
+
+def shared_lists():
+    share = {"seen": shared_list, "keep": lambda w, layer: shared_list(w, w.L - 1)}
+    row = ("layers_share_list", "all layers append to one shared cache", share)
+    front = ("layers_share_list", f"{row[1]}, masked by slot number", share | {"mask": from_the_front})
+    return row, counting_rows(row), front, counting_rows(front)
 
 
 def old_from(source):
@@ -31,11 +59,10 @@ def old_from(source):
 
 
 def layers():
-    share = {"seen": shared_list, "keep": lambda w, layer: shared_list(w, w.L - 1)}
     last = "every layer reads and writes one slot: old rows are the last layer's"
     return family(
         "layers",
-        ("layers_share_list", "all layers append to one shared cache", share),
+        *shared_lists(),
         ("layer_idx_stuck", last, old_from(lambda w, layer: w.L - 1)),
         ("layer_idx_stuck", "every layer reads layer 0's old rows", old_from(lambda w, layer: 0)),
         (
@@ -132,47 +159,10 @@ def rotary():
         ("rope_again", "cached keys are rotated again at every step", decode(gather=turned_every_call)),
         ("rope_again", "cached keys are rotated a second time", decode(gather=turned_once)),
         ("rope_key_restarts", "keys rotate from 0, queries from n", keys),
-    )
-
-
-def through_padding(w, T):
-    return torch.arange(w.fed, w.fed + T)
-
-
-def pads_count(w, S):
-    return torch.ones(len(w.pads), S, dtype=torch.bool)
-
-
-def left_padding():
-    shared = "decode positions are the padded length for every row"
-    return family(
-        "ragged batch",
-        ("leftpad_arange_pos", "positions are counted through the padding", {"position": through_padding}),
-        ("leftpad_decode_pos_shared", shared, decode(position=through_padding)),
-        ("leftpad_visible", "padding is visible", {"real": pads_count}),
-        ("leftpad_visible", "padding is visible in decode", decode(real=pads_count)),
-    )
-
-
-def rows_only(w, length):
-    w.lists = [rows[:length] for rows in w.lists]
-
-
-def count_only(w, length):
-    w.fed = length
-
-
-def handed_on():
-    """Rows that follow other rows, stored prefixes, rejected drafts."""
-    by_reference = "a stored prefix is handed out by reference and appended to"
-    no_reorder = "the beams follow their parents, the cache does not"
-    yield from family("beams", ("beam_no_reorder", no_reorder, {"reorder": lambda w, parents: None}))
-    yield from family("aliasing", ("prefix_store_mutated", by_reference, {"fork": lambda w: w}))
-    yield from family(
-        "rollback",
-        ("spec_no_crop", "rejected draft rows stay in the cache", {"crop": lambda w, length: None}),
-        ("crop_not_positions", "rollback drops the rows but not the positions", {"crop": rows_only}),
-        ("crop_not_rows", "rollback resets the position but keeps the rows", {"crop": count_only}),
+        ("rope_query_off", "queries stand one position behind their keys", {"turn": back_by(lambda w: 1)}),
+        ("rope_query_off", "queries stand one position past their keys", {"turn": back_by(lambda w: -1)}),
+        ("rope_query_off", "in decode queries stand one position behind", decode(turn=back_by(lambda w: 1))),
+        ("rope_query_off", "in decode queries stand one position past", decode(turn=back_by(lambda w: -1))),
     )
 
 

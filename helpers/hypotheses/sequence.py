@@ -2,7 +2,7 @@
 
 import torch
 
-from .base import decode, family, new, only
+from .base import counting_rows, decode, family, in_layer, new, only
 
 
 def at(start):
@@ -11,20 +11,27 @@ def at(start):
 
 
 def shift(c):
-    return {"position": lambda w, T: w.own_position(w.fed + c, T)}
+    return {"position": lambda w, T: w.own_position(max(w.length() + c, 0), T)}
+
+
+def from_zero(w, T):
+    return w.own_position(0, T)
 
 
 def positions():
     rows = [
-        ("pos_restart", "decode counts positions from 0 again", at(lambda w: w.fed - w.prompt)),
-        ("pos_restart", "decode counts from 0 again after each prompt or chunk", at(lambda w: w.fed - w.base)),
-        ("pos_restart", "decode counts from 1 again", at(lambda w: w.fed - w.prompt + 1)),
-        ("pos_zero", "every decode step runs at position 0", at(lambda w: 0)),
-        ("pos_zero", "every call counts from position 0", {"position": lambda w, T: w.own_position(0, T)}),
+        ("pos_restart", "decode counts positions from 0 again", at(lambda w: w.length() - w.prompt)),
+        ("pos_restart", "decode counts from 0 again after each prompt or chunk", at(lambda w: w.length() - w.base)),
+        ("pos_restart", "decode counts from 1 again", at(lambda w: w.length() - w.prompt + 1)),
+        ("pos_zero", "every decode step runs at position 0", decode(position=from_zero)),
+        ("pos_zero", "every call counts from position 0", {"position": from_zero}),
+        ("pos_chunk", "a chunk counts from position 0", only("extend", position=from_zero)),
     ]
     for c in (1, 2, 3):
-        rows.append((f"pos_plus{c}", f"decode positions are {c} too large", at(lambda w, c=c: w.fed + c)))
-        rows.append((f"pos_minus{c}", f"decode positions are {c} too small", at(lambda w, c=c: w.fed - c)))
+        rows.append((f"pos_plus{c}", f"decode positions are {c} too large", decode(**shift(c))))
+        rows.append((f"pos_minus{c}", f"decode positions are {c} too small", decode(**shift(-c))))
+    for c, words in ((1, "1 too large"), (-1, "1 too small")):
+        rows.append(("pos_chunk", f"a chunk's positions are {words}", only("extend", **shift(c))))
     rows.append(("pos_fixed", "every decode step runs at the prompt's length", at(lambda w: w.prompt)))
     rows.append(("pos_fixed", "every decode step runs at the prompt's last position", at(lambda w: w.prompt - 1)))
     rows += [("pos_uniform_shift", f"every position is {c} too large", shift(c)) for c in (1, 2, 3, 4, 5, 8)]
@@ -47,6 +54,10 @@ def strict(w, T, rows):
     return torch.ones(T, len(rows), dtype=torch.bool).tril(len(rows) - T - 1)
 
 
+def one_ahead(w, T, rows):
+    return torch.ones(T, len(rows), dtype=torch.bool).tril(len(rows) - T + 1)
+
+
 def not_the_first(w, T, rows):
     return w.causal(T, len(rows)) & (torch.arange(len(rows)) > 0)
 
@@ -67,6 +78,11 @@ def masks():
         ("no_mask_with_cache", "prefill is not causal", only("prefill", mask=all_visible)),
         ("self_only", "in decode the query sees itself only", decode(mask=self_only)),
         ("mask_strict", "no token sees itself", {"mask": strict}),
+        ("mask_strict", "no token of a chunk sees itself", only("extend", mask=strict)),
+        ("mask_strict", "no token of the prompt sees itself", only("prefill", mask=strict)),
+        ("mask_one_ahead", "every token sees the next one", {"mask": one_ahead}),
+        ("mask_one_ahead", "in a chunk every token sees the next one", only("extend", mask=one_ahead)),
+        ("mask_one_ahead", "in the prompt every token sees the next one", only("prefill", mask=one_ahead)),
         ("mask_not_extended", "decode keeps the prompt's mask, newer keys are hidden", decode(mask=prompt_only)),
         ("mask_first", "the first key is hidden in decode", decode(mask=not_the_first)),
     )
@@ -84,18 +100,24 @@ def overwriting(w, layer):
     return w.lists[layer][:-1] + new(w, layer)
 
 
-def appends():
+def appends(L):
     late, frozen = decode(seen=old_only) | {"keep": grown}, decode(keep=old_only)
-    return family(
-        "append",
-        ("attend_then_append", "decode attends first and appends its row afterwards", late),
+    lost = [
         ("frozen_cache", "the new row is used but not stored", frozen),
         ("frozen_cache", "a new row is neither seen nor stored", frozen | decode(seen=old_only)),
         ("row_lost", "the prompt's last row is lost", only("prefill", keep=lambda w, layer: w.seen(layer)[:-1])),
         ("row_lost", "the prompt's first row is lost", only("prefill", keep=lambda w, layer: w.seen(layer)[1:])),
         ("row_lost", "each step drops the oldest row", decode(keep=lambda w, layer: w.seen(layer)[1:])),
         ("row_overwritten", "each step overwrites the row before it", decode(seen=overwriting)),
-    )
+    ]
+    rows = [("attend_then_append", "decode attends first and appends its row afterwards", late), *lost]
+    rows += [counting_rows(row) for row in lost]
+    for layer in range(L):
+        only_late = in_layer(layer, **decode(seen=old_only)) | {"keep": grown}
+        only_frozen = in_layer(layer, **decode(keep=old_only))
+        rows.append(("attend_then_append", f"layer {layer} attends first and appends afterwards", only_late))
+        rows.append(("frozen_cache", f"layer {layer} does not store the new row", only_frozen))
+    return family("append", *rows)
 
 
 def doubled(layers):
@@ -108,25 +130,20 @@ def whole(w, tokens, kind):
 
 
 def duplicates(L):
-    from_zero = {"feed": whole} | decode(position=lambda w, T: w.own_position(0, T))
     last_again = only("prefill", feed=lambda w, tokens, kind: [tokens, tokens[:, -1:]])
+    twice = ("decode_row_twice", "every layer appends its new row twice", decode(seen=doubled(range(L))))
+    later = ("decode_row_twice", "the new row is stored twice, seen once in its step", decode(keep=doubled(range(L))))
+    again = {"feed": whole} | decode(position=from_zero)
     rows = [
         ("refeed_last_prompt_token", "the prompt's last token is fed a second time", last_again),
         ("refeed_everything", "each step feeds the whole sequence into the filled cache", {"feed": whole}),
-        ("refeed_everything", "each step feeds the whole sequence again from position 0", from_zero),
-        ("decode_row_twice", "every layer appends its new row twice", decode(seen=doubled(range(L)))),
-    ]
-    for layer in range(L):
-        rows.append(("decode_row_twice", f"layer {layer} appends its new row twice", decode(seen=doubled([layer]))))
-    rows += [
-        (
-            "decode_row_twice",
-            "the new row is stored twice but seen once in its own step",
-            decode(keep=doubled(range(L))),
-        ),
+        ("refeed_everything", "each step feeds the whole sequence again from position 0", again),
+        *(twice, counting_rows(twice), later, counting_rows(later)),
         ("prompt_twice", "the prompt is fed twice", only("prefill", feed=lambda w, t, kind: [t, t])),
         ("token_twice", "each new token is fed twice", decode(feed=lambda w, t, kind: [t, t])),
     ]
+    for layer in range(L):
+        rows.append(("decode_row_twice", f"layer {layer} appends its new row twice", decode(seen=doubled([layer]))))
     return family("duplicate", *rows)
 
 
