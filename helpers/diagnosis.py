@@ -6,6 +6,7 @@ wrong ones, to within the measured tolerance. What is equal in all of them is re
 
 import math
 from dataclasses import dataclass
+from itertools import islice
 
 from .hypotheses import Hypothesis, catalogue
 from .scripts import missing, run
@@ -22,23 +23,28 @@ class Match:
     same_rows: bool  # does it also hold as many rows per layer as the decoder does?
 
 
-def diagnose(reference, scripts, traces, tolerance, capacities=(), budget=1500):
+def diagnose(reference, scripts, traces, tolerance, capacities=(), budget=4000):
     """Ranked `Match`es for the traces of `scripts` (dicts by script name). Empty: nothing known reproduces them.
 
     First one hypothesis for everything, then one per failing script (several bugs that show in different calls), then
     pairs (several bugs in one call), at most `budget` of them.
     """
     known = catalogue(reference, capacities)
-    failing = [s for s in scripts if traces[s.name].differs]
-    passing = [s for s in scripts if not traces[s.name].differs]
-    order = sorted(failing, key=lambda s: len(s.calls)) + passing
+    failing = sorted((s for s in scripts if traces[s.name].differs), key=lambda s: len(s.calls))
+    order = failing + [s for s in scripts if not traces[s.name].differs]
     tried = {h: explain(reference, h, order, traces, tolerance) for h in known}
     found = [match for match, _ in tried.values() if match]
     if not found:
-        found = per_script(reference, known, failing, traces, tolerance)
-        if {name for match in found for name in match.where} < {script.name for script in failing}:
-            first = [match.hypothesis for match in found]
-            found = pairs(reference, known, first, tried, order, traces, tolerance, budget) or found
+        parts = one_by_one(reference, known, failing, traces, tolerance)
+        explained = {name for match in parts for name in match.where}
+        rest = [script for script in failing if script.name not in explained]
+        doubles = (
+            pairs(reference, sorted(known, key=lambda h: -tried[h][1]), rest[0], traces, tolerance, budget)
+            if rest
+            else []
+        )
+        found = [match for match, _ in (explain(reference, h, order, traces, tolerance) for h in doubles) if match]
+        found = found or cover(one_by_one(reference, doubles, failing, traces, tolerance) + parts, failing)
     return sorted(found, key=lambda m: not m.same_rows)
 
 
@@ -76,19 +82,21 @@ def replay(script, witness, trace, tolerance):
     return worst, steps, all(a == b for a, b in zip(mine.rows, trace.rows) if b is not None)
 
 
-def per_script(reference, known, failing, traces, tolerance):
-    """Explanations for failing scripts one by one, those of most scripts first; empty unless they cover half of them.
-
-    What explains a script that another explanation covers as well, and more besides, is left out.
-    """
+def one_by_one(reference, hypotheses, failing, traces, tolerance):
+    """Matches of hypotheses that explain some of the failing scripts, each script by itself; most scripts first."""
     found = {}
     for script in failing:
-        for h in known:
+        for h in hypotheses:
             match, _ = explain(reference, h, [script], traces, tolerance)
             if match:
                 found[h] = merge(found[h], match) if h in found else match
+    return sorted(found.values(), key=lambda m: -len(m.where))
+
+
+def cover(matches, failing):
+    """The fewest matches for the failing scripts: those that add a script, or tie; none unless they cover half of them."""
     covered, kept = set(), []
-    for match in sorted(found.values(), key=lambda m: -len(m.where)):
+    for match in sorted(matches, key=lambda m: -len(m.where)):
         if not set(match.where) <= covered or any(set(match.where) == set(k.where) for k in kept):
             covered |= set(match.where)
             kept.append(match)
@@ -99,20 +107,17 @@ def merge(a, b):
     return Match(a.hypothesis, max(a.residual, b.residual), a.where + b.where, a.same_rows and b.same_rows)
 
 
-def pairs(reference, known, first, tried, scripts, traces, tolerance, budget):
-    """Double faults: pairs whose rules do not overlap.
+def pairs(reference, known, script, traces, tolerance, budget, enough=12):
+    """Double faults: pairs with different rules that reproduce a script which no hypothesis explains alone.
 
-    Those come first whose one half explains a script by itself (`first`) or reproduces the most steps.
+    `known` stands in the order of promise: those that reproduce the most steps come first.
     """
-    bugs = sorted((h for h in known if h.family != "rounding"), key=lambda h: (h not in first, -tried[h][1]))
-    leading = max(len(first), 8)
-    makes = [(a, b) for a in bugs[:leading] for b in bugs if a != b]
-    makes += [(a, b) for i, a in enumerate(bugs) for b in bugs[leading:i]]
-    makes = [(a, b) for a, b in makes if not set(a.rules) & set(b.rules)]
+    bugs = [h for h in known if h.family != "rounding"]
+    makes = ((a, b) for i, b in enumerate(bugs) for a in bugs[:i] if not set(a.rules) & set(b.rules))
     found = []
-    for a, b in makes[:budget]:
-        match, _ = explain(reference, a + b, scripts, traces, tolerance)
-        found += [match] if match else []
-        if len(found) >= 3:
+    for a, b in islice(makes, budget):
+        if explain(reference, a + b, [script], traces, tolerance)[0]:
+            found.append(a + b)
+        if len(found) >= enough:
             break
     return found
