@@ -61,7 +61,7 @@ class BugLab(Panel):
         import ipywidgets as widgets
 
         self.verdict = widgets.HTML()
-        super().__init__(*given)
+        super().__init__(*given, still=self.picture)
         toggles, prompt, steps, positions, area = self.box.children
         buttons, own = prompt.children
         self.box.children = (toggles, flow(widgets, [buttons, steps, positions]), own, area, self.verdict)
@@ -71,8 +71,12 @@ class BugLab(Panel):
         super().changed(change)
         self.audit_soon()
 
-    def still(self):
-        return still(self.report())
+    def picture(self):
+        """PNG of the current setting; of the correct decoder where the setting is refused."""
+        try:
+            return still(self.report())
+        except ValueError:
+            return still(run(self.settings()["prompt"]))
 
     def report(self):
         settings = self.settings()
