@@ -32,7 +32,7 @@ def shortest(report, plans, build, reference):
             best = smaller
             break
     gaps = differences(best, build, reference)
-    step = next((i for i, gap in enumerate(gaps) if gap > tolerance), None)
+    step = next((i for i, gap in enumerate(gaps) if float(gap.max()) > tolerance), None)
     return "" if step is None else source(best, step, gaps[step], report)
 
 
@@ -57,18 +57,19 @@ def cut(call, B, T):
 
 
 def differences(script, build, reference):
+    """Largest difference of each row `[B]`, per answering call."""
     decoder = build()
     if missing(script, decoder):
         return []
     logits = run(script, decoder, reference.vocab_size).logits
-    return [float((a.double() - b.double()).abs().max()) for a, b in zip(logits, expected(reference, script))]
+    return [(a.double() - b.double()).abs().amax(dim=1) for a, b in zip(logits, expected(reference, script))]
 
 
 def fails(script, build, reference, tolerance):
-    return any(gap > tolerance for gap in differences(script, build, reference))
+    return any(float(gap.max()) > tolerance for gap in differences(script, build, reference))
 
 
-def source(script, step, gap, report):
+def source(script, step, gaps, report):
     from .scripts import histories
 
     answers = [i for i, c in enumerate(script.calls) if c.kind in ("prefill", "decode", "extend")]
@@ -85,10 +86,10 @@ def source(script, step, gap, report):
         made = f"{on}.{call.kind}({text}{extra})"
         lines.append(f"    {made}" if call.kind in ("crop", "reorder") else f"    got.append({made})")
     rows = histories(script)[step]
-    wrong = len({len(r) for r in rows}) > 1
-    history = [r.tolist() for r in (rows[:1] if wrong else rows)]
+    ragged, row = len({len(r) for r in rows}) > 1, int(gaps.argmax())  # rows of unequal length: the worst one is enough
+    history = [r.tolist() for r in (rows[row : row + 1] if ragged else rows)]
     text = TEMPLATE.format(
-        name=script.name, about=script.about, gap=gap, step=step, dtype=report.logic, null=report.tolerance.null,
+        name=script.name, about=script.about, gap=float(gaps.max()), step=step, dtype=report.logic, null=report.tolerance.null,
         calls="\n".join(lines), history=history, tolerance=report.tolerance.value,
     )  # fmt: skip
-    return text.replace("got[-1].double()", "got[-1][:1].double()") if wrong else text
+    return text.replace("got[-1].double()", f"got[-1][{row}:{row + 1}].double()") if ragged else text

@@ -60,6 +60,17 @@ def test_rotary_positions_hide_a_count_through_the_padding():
     assert report.verdict == "equal"
 
 
+def test_the_shortest_case_of_a_padded_batch_compares_the_row_that_is_wrong():
+    """Row 0 has no padding: a test that looked at it would pass on the bug."""
+    model, exact = hf_models.model("llama"), hf_models.reference("llama").double()
+    bug, space = REENACTMENTS["MaskDroppedInDecode"], {}
+    exec(audit(bug.decoder(model), hf_models.reference("llama")).test, space)
+    test = space["test_cached_equals_uncached"]
+    test(HFDecoder(exact.model), exact.logits)
+    with pytest.raises(AssertionError, match="differ by"):
+        test(bug.decoder(exact.model), exact.logits)
+
+
 def test_there_is_no_effect_without_a_bug():
     from helpers.hf.reenactments import Reenactment
 
