@@ -117,18 +117,21 @@ def buffers(capacities):
 
 
 def windows(W):
+    words = "after eviction the position is the number of rows kept"
     for kept in (W, W - 1):
-        by_rows = decode(position=lambda w, T, kept=kept: w.own_position(min(w.fed, kept), T))
-        yield from family(
-            "window", ("evict_pos_rows", "after eviction the position is the number of rows kept", by_rows)
-        )
+
+        def position(w, T, kept=kept):
+            return w.own_position(min(w.fed, kept), T)
+
+        yield from family("window", ("evict_pos_rows", words, {"position": position}))
+        yield from family("window", ("evict_pos_rows", f"in decode, {words}", decode(position=position)))
     for size, fault in ((W + 1, "window_keeps_one_more"), (W - 1, "window_keeps_one_less"), (None, "window_ignored")):
 
         def mask(w, T, rows, size=size):
             return w.causal(T, len(rows), size)
 
-        words = f"a query sees {size} keys, not {W}" if size else "the window is not applied"
-        yield from family("window", (fault, f"in decode {words}", decode(mask=mask)), (fault, words, {"mask": mask}))
+        sees = f"a query sees {size} keys, not {W}" if size else "the window is not applied"
+        yield from family("window", (fault, f"in decode {sees}", decode(mask=mask)), (fault, sees, {"mask": mask}))
 
 
 def turned_once(w, layer, k, v):
