@@ -78,7 +78,7 @@ def interrogate(decoder, prompt, tokens, chunk=5):
             logits.append(decoder.decode(token))
     except OutOfPositions:
         pass  # the trace ends here
-    return torch.stack(logits, dim=1)
+    return torch.stack(logits, dim=1) if logits else torch.empty(len(prompt), 0, 0)
 
 
 def shipped(model):

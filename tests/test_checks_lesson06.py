@@ -294,6 +294,13 @@ def test_no_two_candidates_and_no_right_decoder_look_alike_when_interrogated():
                 assert float((traces[a] - traces[b]).abs().max()) > 1e-3, (a, b)
 
 
+def test_a_decoder_that_runs_out_of_positions_gives_a_shorter_trace():
+    model, tokens = small_model(), torch.arange(60).reshape(4, 15) % 23
+    refed = faulty(model, "refeed_everything")
+    traces = [mysteries.interrogate(refed, tokens[:, :n], tokens[:, n:], 4).shape[1] for n in (6, 12)]
+    assert traces == [3, 0] and len(mysteries.interrogate(CachedDecoder(model), tokens[:, :6], tokens[:, 6:], 4)) == 4
+
+
 def test_a_sealed_decoder_does_not_say_what_it_is():
     sealed = mysteries.draw(18).decoders(small_model())[3]
     assert set(vars(sealed)) == {"prefill", "decode", "extend", "layers"}
