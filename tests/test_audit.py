@@ -165,6 +165,27 @@ def test_bfloat16_has_its_logic_proved_in_float64_and_its_rounding_as_a_ratio():
     assert 0.5 < report.arithmetic < 2
 
 
+def test_a_bug_that_only_the_own_dtype_shows_is_no_rounding():
+    class OnlyInFloat32(CachedDecoder):
+        def decode(self, token):
+            logits = super().decode(token)
+            return logits.roll(1, dims=-1) if logits.dtype == torch.float32 else logits
+
+    report = audit(OnlyInFloat32(MODELS["learned"]))
+    assert report.verdict in ("differs", "unknown pattern") and report.exit_code == 1
+    assert report.logic.startswith("float32") and "equal in float64" in str(report) and report.arithmetic > 1000
+
+
+def test_coarse_arithmetic_in_the_own_dtype_is_rounding():
+    class Coarse(CachedDecoder):
+        def decode(self, token):
+            logits = super().decode(token)
+            return logits.bfloat16().float() if logits.dtype == torch.float32 else logits
+
+    report = audit(Coarse(MODELS["learned"]))
+    assert report.verdict == "rounding" and report.arithmetic > 3 and report.exit_code == 0
+
+
 def test_a_loop_that_feeds_the_wrong_token_is_found_though_each_step_is_right():
     class OwnLoop(CachedDecoder):
         def generate(self, prompt, max_new_tokens):
