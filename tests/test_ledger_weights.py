@@ -91,11 +91,11 @@ def test_notes_in_batches_equal_notes_one_by_one():
     assert measure.write_notes(CachedDecoder(model), examples) == alone
 
 
-def test_restarted_positions_write_well_formed_notes_with_other_records_values():
-    examples = [one for one in ledger.held_out(120, seed=1) if len(one.asked) > 2]
-    effect = measure.fault_effect(ledger.load(), "pos_restart", examples)
-    assert effect.logits > 1 and effect.valid > 0.5
-    assert effect.silently_wrong > 0 and effect.borrowed > 0.5
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_restarted_positions_write_well_formed_notes_with_other_records_values(positions):
+    effect = measure.fault_effect(ledger.load(positions), "pos_restart", ledger.held_out(120, seed=1))
+    assert effect.logits > 1 and effect.valid > 0.8  # every logit moves, and most notes still read well
+    assert effect.silently_wrong > 0.05 and effect.borrowed > 0.5  # some hold a value, mostly another record's
 
 
 def test_a_decoder_without_the_fault_has_no_effect(monkeypatch):

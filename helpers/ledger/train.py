@@ -114,7 +114,7 @@ def main():
     parser = argparse.ArgumentParser(description="Train a ledger model and write it, with a record of the training.")
     parser.add_argument("--positions", choices=("learned", "rope"), default="learned")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--steps", type=int, default=2400)
     parser.add_argument("--folder", type=Path, default=FOLDER)
     args = parser.parse_args()
     torch.set_num_threads(1)  # so small a model gains nothing from a second core
