@@ -1,6 +1,6 @@
 """Right answers to the exercises of lesson 05, from which the graders' tests make wrong ones."""
 
-ATTENTION = '''
+ATTENTION = """
 import torch
 def attention_with_past(x, qkv_weight, qkv_bias, out_weight, out_bias, n_heads, past_kv=None):
     D = x.shape[-1] // n_heads
@@ -14,11 +14,11 @@ def attention_with_past(x, qkv_weight, qkv_bias, out_weight, out_bias, n_heads, 
     scores = (q @ k.transpose(-2, -1) / D**0.5).masked_fill(~mask, float("-inf"))
     y = scores.softmax(-1) @ v
     return y.transpose(1, 2).flatten(2) @ out_weight.T + out_bias, (k, v)
-'''
+"""
 
 FORWARD = (
     ATTENTION
-    + '''
+    + """
 def forward_with_past(model, tokens, past=None):
     n = 0 if past is None else past[0][0].shape[2]
     x = model.embed(tokens, torch.arange(n, n + tokens.shape[1]))
@@ -32,30 +32,30 @@ def forward_with_past(model, tokens, past=None):
         x = x + block.ffn(block.norm2(x))
         new_past.append(kv)
     return model.norm(x) @ model.token.weight.T, new_past
-'''
+"""
 )
 
 PREFILL = (
     FORWARD
-    + '''
+    + """
 def prefill(model, tokens):
     logits, past = forward_with_past(model, tokens)
     return logits[:, -1], past
-'''
+"""
 )
 
 DECODE = (
     PREFILL
-    + '''
+    + """
 def decode_step(model, token, past):
     logits, past = forward_with_past(model, token[:, None], past)
     return logits[:, -1], past
-'''
+"""
 )
 
 GENERATE = (
     DECODE
-    + '''
+    + """
 def generate_cached(model, prompt, max_new_tokens):
     logits, past = prefill(model, prompt)
     tokens = []
@@ -64,10 +64,10 @@ def generate_cached(model, prompt, max_new_tokens):
             logits, past = decode_step(model, tokens[-1], past)
         tokens.append(logits.argmax(-1))
     return torch.stack(tokens, 1) if tokens else prompt[:, :0]
-'''
+"""
 )
 
-CACHE = '''
+CACHE = """
 import torch
 class Cache:
     def __init__(self, n_layers):
@@ -85,22 +85,22 @@ class Cache:
         return None if T == 1 else torch.ones(T, S, dtype=torch.bool).tril(S - T)
     def advance(self, T):
         self.length += T
-'''
+"""
 
-ROWS = '''
+ROWS = """
 def rows_expected(prompt_length, emitted, window=None):
     rows = prompt_length + max(emitted - 1, 0)
     return rows if window is None else min(rows, window)
-'''
+"""
 
 CHAT = (
     FORWARD
-    + '''
+    + """
 def continue_chat(model, past, last_token, new_ids):
     chunk = torch.cat([last_token[:, None], new_ids], dim=1)
     logits, past = forward_with_past(model, chunk, past)
     return logits[:, -1], past
-'''
+"""
 )
 
 RIGHT = {
