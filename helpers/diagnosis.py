@@ -6,7 +6,7 @@ wrong ones, to within the measured tolerance. What is equal in all of them is re
 
 import math
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, product
 
 from .hypotheses import Hypothesis, catalogue
 from .scripts import missing, run
@@ -38,11 +38,10 @@ def diagnose(reference, scripts, traces, tolerance, capacities=(), budget=4000):
         parts = one_by_one(reference, known, failing, traces, tolerance)
         explained = {name for match in parts for name in match.where}
         rest = [script for script in failing if script.name not in explained]
-        doubles = (
-            pairs(reference, sorted(known, key=lambda h: -tried[h][1]), rest[0], traces, tolerance, budget)
-            if rest
-            else []
-        )
+        first = [match.hypothesis for match in parts[:6]]  # one half of a pair, most likely, where they explain a part
+        promise = sorted(known, key=lambda h: -tried[h][1])
+        tries = budget // 5 if first else budget
+        doubles = pairs(reference, first, promise, rest[0], traces, tolerance, tries) if rest else []
         found = [match for match, _ in (explain(reference, h, order, traces, tolerance) for h in doubles) if match]
         found = found or cover(one_by_one(reference, doubles, failing, traces, tolerance) + parts, failing)
     return sorted(found, key=lambda m: not m.same_rows)
@@ -107,17 +106,18 @@ def merge(a, b):
     return Match(a.hypothesis, max(a.residual, b.residual), a.where + b.where, a.same_rows and b.same_rows)
 
 
-def pairs(reference, known, script, traces, tolerance, budget, enough=12):
+def pairs(reference, first, promise, script, traces, tolerance, tries, enough=12):
     """Double faults: pairs with different rules that reproduce a script which no hypothesis explains alone.
 
-    `known` stands in the order of promise: those that reproduce the most steps come first.
+    Tried in this order: those of `first` with each other hypothesis, then all in their order of `promise`.
     """
-    bugs = [h for h in known if h.family != "rounding"]
-    makes = ((a, b) for i, b in enumerate(bugs) for a in bugs[:i] if not set(a.rules) & set(b.rules))
+    bugs = [h for h in promise if h.family != "rounding"]
+    makes = chain(product(first, bugs), ((a, b) for i, b in enumerate(bugs) for a in bugs[:i]))
+    makes = (a + b for a, b in makes if not set(a.rules) & set(b.rules))
     found = []
-    for a, b in islice(makes, budget):
-        if explain(reference, a + b, [script], traces, tolerance)[0]:
-            found.append(a + b)
+    for both in islice(makes, tries):
+        if explain(reference, both, [script], traces, tolerance)[0]:
+            found.append(both)
         if len(found) >= enough:
             break
     return found

@@ -20,6 +20,7 @@ STAMP = VENV / "installed.json"
 NAME = "kv-cache-by-hand"
 OLDEST = (3, 10)
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+PARALLEL = ["-n", "auto", "--dist", "loadfile"]  # a file, and so a lesson, stays in one process; -n 0 takes it back
 ROOM_GB = 4  # what the installation takes at most with a CPU build of torch, caches included
 
 
@@ -39,7 +40,7 @@ def test(arguments):
     cpu, arguments = cpu_wanted(arguments)
     python = ready_python(["test"], cpu)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the models are small: a second thread costs more than it gives
-    steps = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["pytest", *arguments]]
+    steps = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["pytest", *PARALLEL, *arguments]]
     codes = [run([python, "-m", *step]) for step in steps]
     return next((code for code in codes if code), 0)
 
