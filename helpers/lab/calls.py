@@ -28,7 +28,7 @@ class Setting:
     def about(self):
         """The calls in words; "" for one prompt, then one token at a time."""
         parts = [SCENARIOS[name].about for name in SCENARIOS if name in self.scenarios]
-        sizes = {"a buffer of {} rows": self.capacity, "a window of {} rows": self.window}
+        sizes = {"a buffer of {} rows": self.capacity, "a window of {} rows, for the oracle too": self.window}
         return "; ".join(parts + [words.format(size) for words, size in sizes.items() if size])
 
 
