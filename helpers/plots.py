@@ -136,7 +136,8 @@ def masks(named, kept, title, alt):
         for visible, marker, size, color in ((True, "s", 110, BLUE), (False, ".", 20, BLACK)):
             queries, keys = (mask == visible).nonzero(as_tuple=True)
             axis.scatter(keys.tolist(), queries.tolist(), marker=marker, s=size, color=color)
-        axis.add_patch(Rectangle((-0.5, T - kept - 0.5), S, kept, fill=False, edgecolor=RED, linewidth=2.5))
+        if kept:
+            axis.add_patch(Rectangle((-0.5, T - kept - 0.5), S, kept, fill=False, edgecolor=RED, linewidth=2.5))
         axis.set(xlim=(-0.8, S - 0.2), ylim=(T - 0.3, -0.8), xlabel="key", aspect="equal")
         axis.set_xticks(range(S))
         axis.set_yticks(range(T))

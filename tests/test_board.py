@@ -30,7 +30,7 @@ def test_it_reads_what_was_solved_since(folder):
     progress.record("decode_step", 1, EXERCISES["decode_step"].points)
     board = Board(folder=folder)
     exercises = len(board.lessons[0].exercises)
-    assert f"<td>1 of {exercises}</td>" in board._repr_html_() != before
+    assert f">1 of {exercises}</td>" in board._repr_html_() != before
     assert f"1 of {len(board.lessons[0].items)} solved, {EXERCISES['prefill'].points + 1} of" in repr(board)
 
 

@@ -7,6 +7,7 @@ from ..learner_report import lessons, total
 from . import svg
 
 WIDTH = 120
+LEFT = 'style="text-align:left"'
 ASKS = {  # lesson -> the question that it answers
     "00": "How does this course speak?",
     "01": "Which keys may a new token see?",
@@ -43,7 +44,9 @@ class Board:
 
     def _repr_html_(self):
         note = f"<p><b>{escape(self.message)}</b></p>" if self.message else ""
-        head = "".join(f"<th>{words}</th>" for words in ("lesson", "asks", "exercises", "questions", "points", ""))
+        head = "".join(
+            f"<th {LEFT}>{words}</th>" for words in ("lesson", "asks", "exercises", "questions", "points", "")
+        )
         return f"{note}<table><tr>{head}</tr>{''.join(map(row, self.lessons))}</table>"
 
 
@@ -52,7 +55,7 @@ def row(lesson):
     points = sum(min(item.points, item.of) for item in lesson.items), sum(item.of for item in lesson.items)
     solved = boxes(lesson.exercises), boxes(lesson.questions)
     cells = [link, escape(ASKS.get(lesson.number, "")), *solved, f"{points[0]:g} of {points[1]:g}", bar(*points)]
-    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+    return "<tr>" + "".join(f"<td {LEFT}>{cell}</td>" for cell in cells) + "</tr>"
 
 
 def boxes(items):
