@@ -6,21 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from helpers.figures import MASK
+from helpers.figures import MOVING
 from helpers.progress import VARIABLE
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: a second thread costs small models more than it gives
-
-# Masked in stored and fresh outputs alike before nbval compares them: name -> (pattern, what stands in its place).
-MOVING = {
-    "figures marked as machine-dependent": (MASK.pattern, "FIGURE"),
-    "temporary file of a cell, as in warnings": (
-        r"(/tmp/|[A-Za-z]:\\[^\s:]*\\|/var/folders/[^\s:]*/)ipykernel_\d+[/\\]\d+\.py:\d+",
-        "CELL",
-    ),
-    "memory addresses": (r"0x[0-9a-fA-F]{8,16}", "ADDRESS"),
-    "size of a figure": (r"<Figure size \d+x\d+ with (\d+) Axes>", r"<Figure with \1 Axes>"),
-}
 
 begun = {}  # the lesson whose cells run now
 

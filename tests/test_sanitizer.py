@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from conftest import MOVING
+from helpers.figures import MOVING
 
 
 def masked(text):
