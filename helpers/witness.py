@@ -40,6 +40,7 @@ class Witness:
     def prefill(self, tokens, lengths=None):
         if self.reset():
             self.lists, self.fed, self.keys, self.count = [[] for _ in range(self.L)], 0, None, 0
+            self.born = []
         self.calls = []
         self.pads = None if lengths is None else tokens.shape[1] - lengths.cpu()  # [B]
         self.prompt, self.history = tokens.shape[1], tokens

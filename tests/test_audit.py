@@ -57,6 +57,7 @@ def test_every_fault_is_flagged_and_named_first(positions, fault_id):
         assert report.suspects[0].fault == fault_id
         assert report.suspects[0].family == CATALOGUE[fault_id].family
         assert report.suspects[0].residual < 1e-9
+        assert "Not explained" not in str(report)  # it reproduces every script that differs
         assert CATALOGUE[fault_id].look in str(report)
 
 
