@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain, islice, product
 
 from .hypotheses import Hypothesis, catalogue
-from .scripts import missing, run
+from .scripts import cost, missing, run
 from .witness import Witness
 
 
@@ -30,7 +30,7 @@ def diagnose(reference, scripts, traces, tolerance, capacities=(), budget=4000):
     pairs (several bugs in one call), at most `budget` of them.
     """
     known = catalogue(reference, capacities)
-    failing = sorted((s for s in scripts if traces[s.name].differs), key=lambda s: len(s.calls))
+    failing = sorted((s for s in scripts if traces[s.name].differs), key=cost)
     order = failing + [s for s in scripts if not traces[s.name].differs]
     tried = {h: explain(reference, h, order, traces, tolerance) for h in known}
     found = [match for match, _ in tried.values() if match]

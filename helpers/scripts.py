@@ -30,6 +30,11 @@ class Script:
     ends: bool = False
 
 
+def cost(script):
+    """Tokens fed in all calls and rows: what running the script is worth, to begin with the cheapest."""
+    return sum(call.value.numel() for call in script.calls if isinstance(call.value, torch.Tensor))
+
+
 @dataclass
 class Trace:
     """What a script gave: logits `[B, V]` per answering call, rows per layer after it, and the error that ended it."""

@@ -3,7 +3,7 @@
 import torch
 
 from .hypotheses import catalogue
-from .scripts import expected, run
+from .scripts import cost, expected, run
 from .subject import remembered
 from .witness import Witness
 
@@ -22,11 +22,11 @@ def sensitivity(report, plans, reference):
 
 def injected(plans, reference, tolerance):
     """{fault: does any script show it?}, the cheapest scripts first."""
-    plans = sorted(plans, key=lambda p: sum(c.value.numel() for c in p.calls if isinstance(c.value, torch.Tensor)))
+    plans = sorted(plans, key=cost)
     right = {p.name: expected(reference, p) for p in plans}
     seen = {}
     for h in catalogue(reference):
-        if h.family != "rounding" and not seen.get(h.fault):
+        if h.family != "rounding" and h.fault not in seen:  # a fault by its likeliest form
             seen[h.fault] = any(shows(h, p, reference, right[p.name], tolerance) for p in plans)
     return seen
 
