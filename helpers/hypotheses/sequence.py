@@ -10,6 +10,11 @@ def at(start):
     return decode(position=lambda w, T: w.own_position(max(start(w), 0), T))
 
 
+def steps_before(w):
+    """Single steps of this request before this one; a rollback does not turn such a counter back."""
+    return sum(kind == "decode" for kind, _ in w.calls) - 1
+
+
 def shift(c):
     return {"position": lambda w, T: w.own_position(max(w.length() + c, 0), T)}
 
@@ -22,6 +27,7 @@ def positions():
     rows = [
         ("pos_restart", "decode counts positions from 0 again", at(lambda w: w.length() - w.prompt)),
         ("pos_restart", "decode counts from 0 again after each prompt or chunk", at(lambda w: w.length() - w.base)),
+        ("pos_restart", "decode counts its own steps, from 0", at(steps_before)),
         ("pos_restart", "decode counts from 1 again", at(lambda w: w.length() - w.prompt + 1)),
         ("pos_zero", "every decode step runs at position 0", decode(position=from_zero)),
         ("pos_zero", "every call counts from position 0", {"position": from_zero}),
