@@ -1,15 +1,8 @@
 """The graders of lesson 01 are code under test: wrong answers with the message each must get, right ones that must pass."""
 
-import pytest
 from alternatives01 import ALTERNATIVES
 from answers01 import RIGHT
-from graders import graded
-
-from helpers.checks import EXERCISES
-from helpers.checks.registry import Question
-
-WRITTEN = [name for name, e in EXERCISES.items() if e.lesson == "01" and not isinstance(e, Question)]
-QUESTIONS = [name for name, e in EXERCISES.items() if e.lesson == "01" and isinstance(e, Question)]
+from graders import LessonGraders
 
 # exercise -> [(what stands in the right answer, what stands there instead, what the learner must be told)]
 WRONG = {
@@ -125,68 +118,5 @@ WRONG = {
 }  # fmt: skip
 
 
-def wrong_answers():
-    for name, rows in WRONG.items():
-        for number, row in enumerate(rows):
-            yield pytest.param(name, *row, id=f"{name}-{number}")
-
-
-@pytest.fixture(autouse=True)
-def progress_apart(monkeypatch, tmp_path):
-    monkeypatch.setenv("KV_CACHE_PROGRESS", str(tmp_path))
-
-
-@pytest.mark.parametrize(("name", "old", "new", "message"), list(wrong_answers()))
-def test_wrong_answers_fail_with_their_message(name, old, new, message):
-    assert RIGHT[name].count(old) == 1, "the mutation must change one place"
-    result = graded(name, RIGHT[name].replace(old, new))
-    assert float(result) < EXERCISES[name].points and message in str(result), str(result)
-
-
-def right_answers():
-    for name, code in RIGHT.items():
-        for number, answer in enumerate([code, *ALTERNATIVES[name]]):
-            yield pytest.param(name, answer, id=f"{name}-{number}")
-
-
-@pytest.mark.parametrize(("name", "code"), list(right_answers()))
-def test_right_answers_pass_however_they_are_written(name, code):
-    result = graded(name, code)
-    assert float(result) == EXERCISES[name].points, str(result)
-    assert {row.mark for row in result.rows} == {"pass"} and result.notes == ()
-
-
-def test_the_table_covers_every_exercise():
-    assert set(WRONG) == set(RIGHT) == set(ALTERNATIVES) == set(WRITTEN)
-    assert min(map(len, WRONG.values())) >= 6 and min(map(len, ALTERNATIVES.values())) >= 3
-
-
-def test_each_check_is_failed_by_some_wrong_answer():
-    """A check that no wrong answer fails might be one that cannot fail."""
-    for name in WRONG:
-        results = [graded(name, RIGHT[name].replace(old, new)) for old, new, _ in WRONG[name]]
-        failed = {row.text for result in results for row in result.rows if row.mark == "FAIL"}
-        assert not {check.title for check in EXERCISES[name].checks} - failed, name
-
-
-@pytest.mark.parametrize("name", WRITTEN)
-@pytest.mark.parametrize("value", ["None", "3", "lambda *args, **options: None", "torch.zeros", "print", "type"])
-def test_nonsense_gets_no_full_points_and_stops_nothing(name, value):
-    result = graded(name, f"import torch\n{name} = {value}")
-    assert float(result) < EXERCISES[name].points and str(result) and "check itself failed" not in str(result)
-
-
-@pytest.mark.parametrize("name", WRITTEN)
-def test_every_exercise_has_three_hints_and_says_how_it_is_called(name):
-    exercise = EXERCISES[name]
-    assert len(exercise.hints) == 3 and exercise.call.startswith(name) and exercise.minutes > 0
-    assert exercise.difficulty in ("easy", "medium", "hard")
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_questions_have_one_right_answer_and_a_reason_for_each(name):
-    question = EXERCISES[name]
-    answers = list(question.options) or list(question.reasons)
-    assert set(answers) == set(question.reasons) and len(answers) >= 3 and question.hints
-    points = {answer: float(graded(name, f"{name} = {answer!r}")) for answer in answers}
-    assert points == {answer: float(answer == question.right) for answer in answers}
+class TestLesson01(LessonGraders):
+    lesson, right, wrong, alternatives = "01", RIGHT, WRONG, ALTERNATIVES

@@ -3,13 +3,9 @@
 import pytest
 from alternatives05 import ALTERNATIVES
 from answers05 import RIGHT
-from graders import graded
+from graders import LessonGraders, graded
 
 from helpers.checks import EXERCISES
-from helpers.checks.registry import Question
-
-WRITTEN = [name for name, e in EXERCISES.items() if e.lesson == "05" and not isinstance(e, Question)]
-QUESTIONS = [name for name, e in EXERCISES.items() if e.lesson == "05" and isinstance(e, Question)]
 
 # exercise -> [(what stands in the right answer, what stands there instead, what the learner must be told)]
 WRONG = {
@@ -179,44 +175,14 @@ WRONG = {
 }  # fmt: skip
 
 
-def wrong_answers():
-    for name, rows in WRONG.items():
-        for number, row in enumerate(rows):
-            yield pytest.param(name, *row, id=f"{name}-{number}")
-
-
-@pytest.fixture(autouse=True)
-def progress_apart(monkeypatch, tmp_path):
-    monkeypatch.setenv("KV_CACHE_PROGRESS", str(tmp_path))
-
-
-@pytest.mark.parametrize(("name", "old", "new", "message"), list(wrong_answers()))
-def test_wrong_answers_fail_with_their_message(name, old, new, message):
-    assert RIGHT[name].count(old) == 1, "the mutation must change one place"
-    result = graded(name, RIGHT[name].replace(old, new))
-    assert float(result) < EXERCISES[name].points and message in str(result)
-
-
-def right_answers():
-    for name, code in RIGHT.items():
-        for number, answer in enumerate([code, *ALTERNATIVES[name]]):
-            yield pytest.param(name, answer, id=f"{name}-{number}")
-
-
-@pytest.mark.parametrize(("name", "code"), list(right_answers()))
-def test_right_answers_pass_however_they_are_written(name, code):
-    result = graded(name, code)
-    assert float(result) == EXERCISES[name].points, str(result)
-    assert {row.mark for row in result.rows} == {"pass"} and result.notes == ()
-
-
-def test_the_table_covers_every_exercise():
-    assert set(WRONG) == set(RIGHT) == set(ALTERNATIVES) == set(WRITTEN)
-    assert min(map(len, WRONG.values())) >= 6 and min(map(len, ALTERNATIVES.values())) >= 3
-
-
 # Exercises whose checks are one scenario after the other, each call of which can be spoilt on its own.
 STEPWISE = ("forward_with_past", "prefill", "decode_step", "continue_chat")
+
+
+class TestLesson05(LessonGraders):
+    lesson, right, wrong, alternatives, failed_elsewhere = "05", RIGHT, WRONG, ALTERNATIVES, STEPWISE
+
+
 SPOILT = """
 right, calls = {name}, 0
 def {name}(model, *args):
@@ -249,34 +215,3 @@ def each_check():
 def test_each_scenario_notices_what_is_wrong_in_it_alone(name, index, call, how):
     result = graded(name, RIGHT[name] + SPOILT.format(name=name, call=call, how=how))
     assert [row.mark for row in result.rows[: index + 1]] == ["pass"] * index + ["FAIL"], str(result)
-
-
-def test_each_other_check_is_failed_by_some_wrong_answer():
-    """A check that no wrong answer fails might be one that cannot fail."""
-    for name in set(WRONG) - set(STEPWISE):
-        results = [graded(name, RIGHT[name].replace(old, new)) for old, new, _ in WRONG[name]]
-        failed = {row.text for result in results for row in result.rows if row.mark == "FAIL"}
-        assert not {check.title for check in EXERCISES[name].checks} - failed, name
-
-
-@pytest.mark.parametrize("name", WRITTEN)
-@pytest.mark.parametrize("value", ["None", "3", "lambda *args, **options: None", "torch.zeros", "print", "type"])
-def test_nonsense_gets_no_full_points_and_stops_nothing(name, value):
-    result = graded(name, f"import torch\n{name} = {value}")
-    assert float(result) < EXERCISES[name].points and str(result)
-
-
-@pytest.mark.parametrize("name", WRITTEN)
-def test_every_exercise_has_three_hints_and_says_how_it_is_called(name):
-    exercise = EXERCISES[name]
-    assert len(exercise.hints) == 3 and exercise.call.startswith(name) and exercise.minutes > 0
-    assert exercise.difficulty in ("easy", "medium", "hard")
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_questions_have_one_right_answer_and_a_reason_for_each(name):
-    question = EXERCISES[name]
-    answers = list(question.options) or list(question.reasons)
-    assert set(answers) == set(question.reasons) and len(answers) >= 3 and question.hints
-    points = {answer: float(graded(name, f"{name} = {answer!r}")) for answer in answers}
-    assert points == {answer: float(answer == question.right) for answer in answers}

@@ -4,28 +4,21 @@ import pytest
 import torch
 from alternatives06 import ALTERNATIVES
 from answers06 import RIGHT
-from graders import graded
+from graders import LessonGraders, graded
 
 from helpers import mysteries
 from helpers.audit import audit
-from helpers.checks import EXERCISES
-from helpers.checks.choices import Choices
 from helpers.checks.lesson06_killers import FROM_CATALOGUE, exposed, outcome, right_decoders
 from helpers.checks.lesson06_mutants import MUTANTS
 from helpers.checks.lesson06_values import FORETOLD, SYMPTOMS, measured
-from helpers.checks.registry import Question
 from helpers.checks.small import small_model
 from helpers.decoding import CachedDecoder, Oracle, generate
 from helpers.faults import CATALOGUE, faulty
 from helpers.ledger import TOKENIZER, check_note, example, load
 
-OF_LESSON = {name: e for name, e in EXERCISES.items() if e.lesson == "06"}
-WRITTEN = [name for name, e in OF_LESSON.items() if not isinstance(e, Question)]
-QUESTIONS = [name for name, e in OF_LESSON.items() if isinstance(e, Question)]
-CALLED = [name for name in WRITTEN if not isinstance(EXERCISES[name], Choices) and name != "boundary_06"]
-
 MASK_LINE = "torch.ones(T, S, dtype=torch.bool).tril(S - T)"
 RETURN = "return keys, values"
+NINE_ROWS = "    def layers(self):\n        return [(k[:, :, -9:], v) for k, v in super().layers()]\n"
 # exercise -> [(what stands in the right answer, what stands there instead, what the learner must be told)]
 WRONG = {
     "first_divergence": [
@@ -87,6 +80,7 @@ WRONG = {
         ("        super().advance(T)\n", "", "still pos_zero"),
         ("class RepairedSteps(ConcatCache):", "class RepairedSteps:", "TypeError, in __init__"),
         ("class RepairedSteps(ConcatCache):", "class RepairedSteps(ConcatCache):\n    def crop(self, length): pass", "rollback: from step"),
+        ("    def positions", NINE_ROWS + "    def positions", "the layers hold [9, 9, 9] rows; expected 12 in each"),
     ],
     "RepairedAppend": [
         (RETURN, "return (torch.cat([keys, k], 2), torch.cat([values, v], 2)) if self.length else (keys, values)", "differs from the oracle"),
@@ -101,6 +95,8 @@ WRONG = {
         (RETURN, "self.keys[layer], self.values[layer] = [torch.cat([x[:, :, :1], x], 2) if self.length == 0 else x for x in (keys, values)]\n"
                  "        return keys, values", "decode step 1 differs"),
         ("    def update", "    def reorder(self, parents): pass\n    def update", "beams: from step"),
+        (RETURN, "return (keys.flip(2), values) if self.length and k.shape[2] > 1 else (keys, values)",
+         "its second piece, a chunk on a filled cache differs"),
         ("class RepairedAppend(ConcatCache):", "def RepairedAppend(n): return []\nclass Other(ConcatCache):",
          "it makes a list without positions, update, mask, advance, layers"),
         (RETURN, "return keys, values\n    def layers(self): return super().layers() if self.length < 9 else [(k[:, :, 1:], v) for k, v in super().layers()]",
@@ -115,6 +111,8 @@ WRONG = {
         (MASK_LINE, "torch.ones(T, S, dtype=torch.bool).triu(S - T)", "the prefill differs from the oracle"),
         ("            return None\n", "            return torch.ones(1, S, dtype=torch.bool).tril()\n", "still sdpa_top_left"),
         (MASK_LINE, "torch.ones(T, T, dtype=torch.bool).tril()", "RuntimeError"),
+        ("    def mask", NINE_ROWS + "    def mask", "the layers hold [9, 9, 9] rows; expected 12 in each"),
+        ("    def mask", "    def crop(self, length): pass\n    def mask", "rollback: from step"),
     ],
     "killer_prompts": [
         ("        (long, [2, 4, 6], 3),\n        (long[:9], [9], 2),\n", "", "FAIL  at least 75% of 19 mutants exposed"),
@@ -174,68 +172,8 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def progress_apart(monkeypatch, tmp_path):
-    monkeypatch.setenv("KV_CACHE_PROGRESS", str(tmp_path))
-
-
-def rows_of(table):
-    return [pytest.param(name, *row, id=f"{name}-{i}") for name, rows in table.items() for i, row in enumerate(rows)]
-
-
-@pytest.mark.parametrize(("name", "old", "new", "message"), rows_of(WRONG))
-def test_wrong_answers_fail_with_their_message(name, old, new, message):
-    assert RIGHT[name].count(old) == 1, "the mutation must change one place"
-    result = graded(name, RIGHT[name].replace(old, new))
-    assert float(result) < EXERCISES[name].points and message in str(result), str(result)
-
-
-RIGHTS = {name: [(code,), *((other,) for other in ALTERNATIVES[name])] for name, code in RIGHT.items()}
-
-
-@pytest.mark.parametrize(("name", "code"), rows_of(RIGHTS))
-def test_right_answers_pass_however_they_are_written(name, code):
-    result = graded(name, code)
-    assert float(result) == EXERCISES[name].points, str(result)
-    assert {row.mark for row in result.rows} == {"pass"} and result.notes == ()
-
-
-def test_the_table_covers_every_exercise():
-    assert set(WRONG) == set(RIGHT) == set(ALTERNATIVES) == set(WRITTEN)
-    assert min(map(len, WRONG.values())) >= 6 and min(map(len, ALTERNATIVES.values())) >= 3
-
-
-def test_each_check_is_failed_by_some_wrong_answer():
-    """A check that no wrong answer fails might be one that cannot fail."""
-    failed, titles = set(), set()
-    for name, mutations in WRONG.items():
-        results = [graded(name, RIGHT[name].replace(old, new)) for old, new, _ in mutations]
-        failed |= {row.text for result in results for row in result.rows if row.mark == "FAIL"}
-        titles |= {check.title for check in EXERCISES[name].checks}
-    assert titles <= failed
-
-
-@pytest.mark.parametrize("name", CALLED)
-@pytest.mark.parametrize("value", ["None", "3", "lambda *args, **options: None", "torch.zeros", "print", "type"])
-def test_nonsense_gets_no_full_points_and_stops_nothing(name, value):
-    result = graded(name, f"import torch\n{name} = {value}")
-    assert float(result) < EXERCISES[name].points and str(result)
-
-
-@pytest.mark.parametrize("name", WRITTEN)
-def test_every_exercise_has_three_hints_and_a_size(name):
-    exercise = EXERCISES[name]
-    assert len(exercise.hints) == 3 and exercise.call and exercise.minutes > 0
-    assert exercise.difficulty in ("easy", "medium", "hard")
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_questions_have_one_right_answer_and_a_reason_for_each(name):
-    question = EXERCISES[name]
-    answers = list(question.options) or list(question.reasons)
-    assert set(answers) == set(question.reasons) and len(answers) >= 3 and question.hints
-    points = {answer: float(graded(name, f"{name} = {answer!r}")) for answer in answers}
-    assert points == {answer: float(answer == question.right) for answer in answers}
+class TestLesson06(LessonGraders):
+    lesson, right, wrong, alternatives = "06", RIGHT, WRONG, ALTERNATIVES
 
 
 # Partial credit.
