@@ -1,0 +1,88 @@
+"""Correctness before speed: what a variant's logits differ by, step by step, and whether that is rounding.
+
+The reference is the no-cache loop in float64. The tolerance is measured from both sides: what the no-cache loops in the
+working dtype differ by (rounding alone), and what a cached decoder with a known bug differs by.
+"""
+
+import copy
+from dataclasses import dataclass
+
+import torch
+
+from ..caches.buffer import BufferCache
+from ..decoding import CachedDecoder, Oracle, teacher_forced
+
+MARGIN = 8.0  # times the rounding seen: other orders of summing round otherwise
+
+
+class NotEqual(ValueError):
+    """A variant's logits differ by more than rounding: its speed would mean nothing."""
+
+
+class Shifted(BufferCache):
+    """The known bug: positions one too far, from the first decode step on."""
+
+    def positions(self, T):
+        return super().positions(T) + (T == 1)
+
+
+@dataclass(frozen=True)
+class Equality:
+    """Largest logits difference of each variant over all steps; `rounding` and `bug` are the tolerance's two sides."""
+
+    differences: dict[str, float]
+    rounding: float
+    bug: float
+
+    @property
+    def tolerance(self):
+        return MARGIN * self.rounding
+
+    @property
+    def separates(self):
+        """Whether the known bug stands out from rounding at all."""
+        return self.bug > MARGIN * self.tolerance
+
+    @property
+    def wrong(self):
+        """The variants that differ by more than the tolerance (or are not numbers)."""
+        return [name for name, d in self.differences.items() if not d <= self.tolerance]
+
+
+def compare(model, decoders, tokens, steps=8):
+    """An `Equality` of `decoders` `{name: decoder}` on `tokens` `[B, T]`: prompt, then the last `steps` one by one.
+
+    model: the MiniGPT that all of them claim to be. `Oracle` and other no-cache loops among them set the rounding.
+    """
+    exact = logits_of(Oracle(copy.deepcopy(model).double()), tokens, steps)
+    differences = {name: largest(logits_of(decoder, tokens, steps), exact) for name, decoder in decoders.items()}
+    loops = [largest(logits_of(Oracle(model), tokens, steps), exact)]
+    loops += [differences[name] for name, decoder in decoders.items() if not hasattr(decoder, "new_cache")]
+    shifted = CachedDecoder(model, lambda: Shifted(model.config.n_layers, tokens.shape[1] + 1))
+    return Equality(differences, max(loops), largest(logits_of(shifted, tokens, steps), exact))
+
+
+def logits_of(decoder, tokens, steps):
+    """float64 `[B, steps + 1, V]`: after the prompt and after each step."""
+    prompt = tokens.shape[1] - steps
+    padded = torch.cat([tokens[:, prompt:], tokens[:, -1:]], dim=1)  # the last entry is compared to, not fed
+    return teacher_forced(decoder, tokens[:, :prompt], padded).double()
+
+
+def largest(logits, exact):
+    """Largest absolute difference; NaN where any is."""
+    return float((logits - exact).abs().max())
+
+
+def require(equality):
+    """Raise NotEqual in words, with each variant that differs and by how much."""
+    if not equality.separates:
+        raise NotEqual(
+            f"this comparison proves nothing: a decoder with a known bug differs by {equality.bug:.1e}, rounding by "
+            f"{equality.rounding:.1e}. Take wider weights or longer sequences"
+        )
+    if equality.wrong:
+        raise NotEqual(
+            "; ".join(f"{name} differs by {equality.differences[name]:.1e}" for name in equality.wrong)
+            + f" from the float64 loop; rounding explains {equality.tolerance:.1e}. Mend it before timing it"
+        )
