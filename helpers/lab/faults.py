@@ -41,12 +41,17 @@ def run_fault(model, task, faults, tolerance, max_new_tokens=80):
     The decoder has answered another request before. Its text is what it writes freely; its logits are compared with the
     oracle's tokens fed to both.
     """
+    return run_decoder(name_of(faults), lambda: used(model, faults), model, task, tolerance, max_new_tokens)
+
+
+def run_decoder(title, make, model, task, tolerance, max_new_tokens=80):
+    """The `FaultReport` of the decoders that `make()` builds, beside the `model` without a cache."""
     prompt = task.prompt_ids  # [1, T0]
     oracle = generate(Oracle(model), prompt, max_new_tokens, stop=TOKENIZER.stop)
-    table = compare(used(model, faults), Oracle(model), prompt, oracle.tokens)
-    notes = [TOKENIZER.decode(oracle.tokens[0]), write(used(model, faults), prompt, max_new_tokens)]
+    table = compare(make(), Oracle(model), prompt, oracle.tokens)
+    notes = [TOKENIZER.decode(oracle.tokens[0]), write(make(), prompt, max_new_tokens)]
     fields = [check_note(task, note) for note in notes]
-    return FaultReport(name_of(faults), *notes, *fields, table, tolerance)
+    return FaultReport(title, *notes, *fields, table, tolerance)
 
 
 def name_of(faults):
