@@ -83,6 +83,10 @@ class NoCache:
         pass
 
 
+def dropout(config):
+    return nn.Dropout(config.dropout) if config.dropout else nn.Identity()  # decoding is many small calls: spare some
+
+
 class CausalAttention(nn.Module):
     """Multi-head attention over whatever rows the cache returns. Each step is a method, so that one can be replaced."""
 
@@ -144,7 +148,7 @@ class Block(nn.Module):
             nn.GELU(approximate=config.gelu),
             nn.Linear(config.d_ff, config.d_model),
         )
-        self.drop = nn.Dropout(config.dropout)
+        self.drop = dropout(config)
 
     def forward(self, x, cache, positions):  # [B, T, C] -> [B, T, C]
         x = x + self.drop(self.attention(self.norm1(x), cache, positions))
@@ -162,7 +166,7 @@ class MiniGPT(nn.Module):
             self.position = nn.Embedding(config.block_size, config.d_model)
         elif config.positions == "sinusoidal":
             self.sinusoid = sinusoids(config.block_size, config.d_model)
-        self.drop = nn.Dropout(config.dropout)
+        self.drop = dropout(config)
         self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
         self.norm = nn.LayerNorm(config.d_model, eps=config.norm_eps)
         if config.positions == "rope":
@@ -190,8 +194,10 @@ class MiniGPT(nn.Module):
         for block in self.blocks:
             x = block(x, cache, positions)
         cache.advance(tokens.shape[1])
-        x = self.norm(x[:, -1:] if last_only else x)
-        return F.linear(x, self.token.weight)  # the head is tied to the embedding
+        return self.head(self.norm(x[:, -1:] if last_only else x))
+
+    def head(self, x):  # [B, T, C] -> [B, T, V]
+        return F.linear(x, self.token.weight)  # tied to the embedding
 
     def embed(self, tokens, positions):
         x = self.token(tokens)  # [B, T, C]

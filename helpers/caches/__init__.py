@@ -1,8 +1,17 @@
 """Further caches behind the same seam as `ConcatCache`, one short class each."""
 
-from .buffer import BufferCache, CapacityError
+from .buffer import BufferCache, CapacityError, PreallocatedCache
 from .padded import PaddedCache
 from .rounded import Int8Cache, RoundedCache
 from .window import NoCacheWindow, WindowCache
 
-__all__ = ["BufferCache", "CapacityError", "Int8Cache", "NoCacheWindow", "PaddedCache", "RoundedCache", "WindowCache"]
+__all__ = [
+    "BufferCache",
+    "CapacityError",
+    "Int8Cache",
+    "NoCacheWindow",
+    "PaddedCache",
+    "PreallocatedCache",
+    "RoundedCache",
+    "WindowCache",
+]

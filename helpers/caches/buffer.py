@@ -1,4 +1,4 @@
-"""A preallocated cache: room for `capacity` rows from the start, new rows are written in place."""
+"""Preallocated caches: room for `capacity` rows from the start, new rows are written in place."""
 
 import torch
 
@@ -16,14 +16,18 @@ class BufferCache(ConcatCache):
         super().__init__(n_layers)
         self.capacity = capacity
 
-    def slots(self, T):
-        """Slots `[T]` of the new rows. Raises CapacityError where they do not fit."""
+    def room(self, T):
+        """The length once T new rows are written. Raises CapacityError where they do not fit."""
         if self.length + T > self.capacity:
             raise CapacityError(
                 f"the cache has {self.capacity} slots and {self.length} of them are taken: {T} new rows do not fit; "
                 "build it with a larger capacity or generate fewer tokens"
             )
-        return torch.arange(self.length, self.length + T)
+        return self.length + T
+
+    def slots(self, T):
+        """Slots `[T]` of the new rows. Raises CapacityError where they do not fit."""
+        return torch.arange(self.length, self.room(T))
 
     def update(self, k, v, layer):
         if self.keys[layer] is None:
@@ -51,3 +55,18 @@ class BufferCache(ConcatCache):
         if not 0 <= length <= self.length:
             raise ValueError(f"cannot crop to {length} tokens: the cache holds {self.length}")
         self.length = length  # the rows stay: the mask hides them until they are overwritten
+
+
+class PreallocatedCache(BufferCache):
+    """Hands out the written part only, a view: no old row is copied or read in vain, and one token needs no mask."""
+
+    mask = ConcatCache.mask
+
+    def update(self, k, v, layer):
+        if self.keys[layer] is None:
+            self.allocate(k)
+        check_same(self.keys[layer], k)
+        end = self.room(k.shape[2])
+        self.keys[layer][:, :, self.length : end] = k
+        self.values[layer][:, :, self.length : end] = v
+        return self.keys[layer][:, :, :end], self.values[layer][:, :, :end]  # [B, H_kv, S, D]
