@@ -28,11 +28,15 @@ class Shifted(BufferCache):
 
 @dataclass(frozen=True)
 class Equality:
-    """Largest logits difference of each variant over all steps; `rounding` and `bug` are the tolerance's two sides."""
+    """Largest logits difference of each variant over all steps; `rounding` and `bug` are the tolerance's two sides.
+
+    `broken`: what a variant that could not be run raised, in words.
+    """
 
     differences: dict[str, float]
     rounding: float
     bug: float
+    broken: dict[str, str]
 
     @property
     def tolerance(self):
@@ -49,17 +53,33 @@ class Equality:
         return [name for name, d in self.differences.items() if not d <= self.tolerance]
 
 
-def compare(model, decoders, tokens, steps=8):
+def compare(model, decoders, tokens, steps=8, tick=lambda: None):
     """An `Equality` of `decoders` `{name: decoder}` on `tokens` `[B, T]`: prompt, then the last `steps` one by one.
 
     model: the MiniGPT that all of them claim to be. `Oracle` and other no-cache loops among them set the rounding.
+    `tick` is called after each decoder.
     """
     exact = logits_of(Oracle(copy.deepcopy(model).double()), tokens, steps)
-    differences = {name: largest(logits_of(decoder, tokens, steps), exact) for name, decoder in decoders.items()}
-    loops = [largest(logits_of(Oracle(model), tokens, steps), exact)]
-    loops += [differences[name] for name, decoder in decoders.items() if not hasattr(decoder, "new_cache")]
+    differences, broken = {}, {}
+    for name, decoder in decoders.items():
+        try:
+            differences[name] = largest(logits_of(decoder, tokens, steps), exact)
+        except Exception as error:  # noqa: BLE001 - another library's code, or its compiler's
+            broken[name] = first_line(error)
+        tick()
+    loops = [differences[name] for name, decoder in decoders.items() if name in differences and is_loop(decoder)]
+    loops.append(largest(logits_of(Oracle(model), tokens, steps), exact))
     shifted = CachedDecoder(model, lambda: Shifted(model.config.n_layers, tokens.shape[1] + 1))
-    return Equality(differences, max(loops), largest(logits_of(shifted, tokens, steps), exact))
+    return Equality(differences, max(loops), largest(logits_of(shifted, tokens, steps), exact), broken)
+
+
+def is_loop(decoder):
+    return not hasattr(decoder, "new_cache")
+
+
+def first_line(error):
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
 
 
 def logits_of(decoder, tokens, steps):
@@ -74,15 +94,21 @@ def largest(logits, exact):
     return float((logits - exact).abs().max())
 
 
-def require(equality):
-    """Raise NotEqual in words, with each variant that differs and by how much."""
+def refused(equality):
+    """`{variant: why it must not be timed}`, in words."""
+    reasons = {name: f"did not run: {words}" for name, words in equality.broken.items()}
     if not equality.separates:
-        raise NotEqual(
-            f"this comparison proves nothing: a decoder with a known bug differs by {equality.bug:.1e}, rounding by "
-            f"{equality.rounding:.1e}. Take wider weights or longer sequences"
+        words = (
+            f"the comparison proves nothing: a decoder with a known bug differs by {equality.bug:.1e}, rounding by "
+            f"{equality.rounding:.1e}; take wider weights or a longer sequence"
         )
-    if equality.wrong:
-        raise NotEqual(
-            "; ".join(f"{name} differs by {equality.differences[name]:.1e}" for name in equality.wrong)
-            + f" from the float64 loop; rounding explains {equality.tolerance:.1e}. Mend it before timing it"
-        )
+        return reasons | dict.fromkeys(equality.differences, words)
+    explained = f"from the float64 loop where rounding explains {equality.tolerance:.1e}; mend it before timing it"
+    return reasons | {n: f"its logits differ by {equality.differences[n]:.1e} {explained}" for n in equality.wrong}
+
+
+def require(equality):
+    """Raise NotEqual in words where any variant is refused."""
+    reasons = refused(equality)
+    if reasons:
+        raise NotEqual("; ".join(f"{name}: {words}" for name, words in reasons.items()))

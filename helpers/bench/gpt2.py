@@ -82,6 +82,10 @@ class LibraryDecoder:
     def decode(self, token):
         return self.feed(self.step, token[:, None])
 
+    def layers(self):
+        """The live rows `[(K, V), …]`; those of a static cache with the room that is not written yet."""
+        return [(layer.keys, layer.values) for layer in self.cache.layers]
+
     @torch.inference_mode()
     def feed(self, forward, tokens):  # [B, T] -> [B, V]
         return forward(input_ids=tokens, use_cache=True, logits_to_keep=1, **{self.argument: self.cache}).logits[:, -1]

@@ -4,10 +4,12 @@
     print(timings)                                    # medians, quartiles, ratios, the setup, steady or noisy
     timings.ratio("without", "with cache")            # of the same rounds, so that a slow moment meets both
 
-What is timed is called once a round, in an order that moves on by one each round: none always follows the same busy
-moment. Before, between and after the rounds the same *fixed work* is timed: what that varies by, the machine varies by.
+What is timed is called once a round, in a new order each round: what runs before a call leaves the processor's caches
+and the memory in some state, and none must always inherit the same. Before, between and after the rounds the same *fixed
+work* is timed: what that varies by, the machine varies by.
 """
 
+import random
 import statistics
 import time
 from dataclasses import dataclass, field
@@ -133,17 +135,21 @@ class Run:
     def all(self, rounds, warmup, ticker):
         names = list(self.variants)
         for number in range(-warmup, rounds):
-            if number == -warmup:
+            if number == 0:
                 self.timed(self.control)  # warm as well
-            if number >= 0:
-                self.control_seconds.append(self.timed(self.control)[0])
-            first = number % len(names)
-            for name in names[first:] + names[:first]:
+                self.look_at_control(2)
+            random.Random(number).shuffle(names)
+            for name in names:
                 seconds, self.last[name] = self.timed(self.variants[name])
                 if number >= 0:
                     self.seconds[name].append(seconds)
                 ticker.tick()
-        self.control_seconds.append(self.timed(self.control)[0])
+            if number >= 0:
+                self.look_at_control(1)
+        self.look_at_control(1)
+
+    def look_at_control(self, times):
+        self.control_seconds += [self.timed(self.control)[0] for _ in range(times)]
 
     def timed(self, call):
         """(seconds, what the call returned)."""
