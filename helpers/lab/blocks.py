@@ -4,7 +4,7 @@ import torch
 
 from ..cache import ConcatCache
 from ..decoding import CachedDecoder, Oracle
-from ..depth import PostNorm, by_block
+from ..depth import PostNorm
 from ..faults.registry import with_modules
 from ..model import Block
 from . import svg
