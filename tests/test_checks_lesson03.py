@@ -190,7 +190,7 @@ def test_an_unwritten_part_is_named_and_nothing_counts_as_attempted():
         "        up, down =", '        raise NotImplementedError("your code here")\n        up, down ='
     )
     result = graded("Block", code)
-    assert not result.attempted and "__init__, which it uses, is not written yet" in str(result)
+    assert not result.attempted and "FFN, which it uses, is not written yet" in str(result)
 
 
 def test_points():
