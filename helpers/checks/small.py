@@ -39,6 +39,14 @@ def some_tokens(length, seed=1):
     return torch.randint(V, (B, 2 * BLOCK), generator=torch.Generator().manual_seed(seed))[:, :length]
 
 
+def fed_in(loop, length, n):
+    """Tokens in each pass through layer 0 while `loop(model, prompt [B, length], n)` runs; [] if it calls no layer."""
+    model, fed = small_model(), []
+    model.blocks[0].norm1.register_forward_hook(lambda _, x, y: fed.append(x[0].shape[1]))
+    loop(model, some_tokens(length), n)
+    return fed
+
+
 class Case:
     """A sequence that is fed in `pieces` `[B, T]`, the first of which is the prompt; what must come out of the last."""
 

@@ -1,0 +1,112 @@
+"""Two runs without a cache that should write the same: what makes them differ although no cache is there to blame."""
+
+from dataclasses import dataclass, replace
+from html import escape
+
+import torch
+
+from ..decoding import Oracle, generate, teacher_forced
+from ..figures import approx
+from ..ledger import TOKENIZER
+from ..model import MiniGPT
+from . import svg
+from .panel import Choice, Panel, View
+from .traces import compare
+
+WAYS = ("argmax", "sampling", "dropout left on")
+CHANGES = ("nothing", "rows one by one", "another seed")
+TEMPERATURE, DROPOUT = 2.0, 0.1
+
+
+@dataclass
+class Repeat:
+    """Tokens `[B, n]` of two runs, and how far their logits lie apart where both are fed the first one's tokens."""
+
+    way: str
+    change: str
+    first: torch.Tensor
+    second: torch.Tensor
+    difference: float
+
+    @property
+    def parts_at(self):
+        """The first new token that differs in any row; None if the texts are equal."""
+        wrong = (self.first != self.second).any(dim=0).nonzero()
+        return int(wrong[0]) if len(wrong) else None
+
+
+def repeat(model, prompt, n, way, change):
+    """Run `way` twice on `prompt` `[B, T0]` with `change` between the two; a `Repeat`. Raises ValueError for other words."""
+    if way not in WAYS or change not in CHANGES:
+        raise ValueError(f"way must be one of {WAYS} and change one of {CHANGES}, not {way!r} and {change!r}")
+    model = forgetful(model) if way == WAYS[2] else model
+    temperature = TEMPERATURE if way == WAYS[1] else 0.0
+    one_by_one, seed = change == CHANGES[1], int(change == CHANGES[2])
+
+    def write(rows, generator):
+        return generate(Oracle(model), rows, n, temperature=temperature, generator=generator).tokens
+
+    first = seeded(0, lambda g: write(prompt, g))
+    second = seeded(seed, lambda g: by_row(lambda p: write(p, g), prompt) if one_by_one else write(prompt, g))
+    a = seeded(0, lambda _: teacher_forced(Oracle(model), prompt, first))
+    forced = lambda p, t: teacher_forced(Oracle(model), p, t)
+    b = seeded(seed, lambda _: by_row(forced, prompt, first) if one_by_one else forced(prompt, first))
+    return Repeat(way, change, first, second, compare(a, b)[2])
+
+
+def forgetful(model, dropout=DROPOUT):
+    """A copy of a MiniGPT that has dropout and was left in training mode."""
+    twin = MiniGPT(replace(model.config, dropout=dropout)).to(model.token.weight.dtype)
+    twin.load_state_dict(model.state_dict())
+    return twin.train()
+
+
+def seeded(seed, run):
+    """`run(generator)` with a new generator and torch's own one, both at `seed`; torch's is put back."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return run(torch.Generator().manual_seed(seed))
+
+
+def by_row(run, *batches):
+    return torch.cat([run(*[x[None] for x in row]) for row in zip(*batches)])
+
+
+def sentence(r):
+    at = r.parts_at
+    texts = "the texts are equal" if at is None else f"the texts part at new token {at}"
+    logits = (
+        "the logits are equal, bit by bit"
+        if r.difference == 0
+        else f"the logits differ by up to {approx(r.difference)}"
+    )
+    return f"{r.way}, second run: {r.change}. In two runs {texts}; on the same tokens {logits}."
+
+
+def render_repeat(r):
+    """Both runs' texts, a row of the batch under the other; what differs in the second is framed."""
+    boxes = []
+    for title, tokens in (("First run", r.first), ("Second run", r.second)):
+        lines = [marked(row, right) for row, right in zip(tokens, r.first)]
+        body = "".join(f'<div style="line-height:1.8;overflow-wrap:anywhere">{line}</div>' for line in lines)
+        boxes.append(
+            f'<div style="border:1px solid {svg.FAINT};border-radius:4px;padding:8px"><b>{title}</b>{body}</div>'
+        )
+    return View(sentence(r), svg.columns(*boxes))
+
+
+def marked(tokens, right):
+    """The text of one row, from its first differing token on in a dashed frame with a cross."""
+    wrong = (tokens != right).nonzero()
+    if not len(wrong):
+        return escape(TOKENIZER.decode(tokens))
+    at = int(wrong[0])
+    start, whole = TOKENIZER.decode(tokens[:at]), TOKENIZER.decode(tokens)
+    rest = escape(whole[len(start) :])
+    return f'{escape(start)}<span style="border-bottom:2px dashed #d55e00;font-weight:700">{rest} &#10007;</span>'
+
+
+def repeat_panel(model, prompt, n=20):
+    """Toggles: how the tokens are chosen, and what changes between the two runs."""
+    controls = {"way": Choice("Run:", {w: w for w in WAYS}), "change": Choice("Second run:", {c: c for c in CHANGES})}
+    return Panel("Twice", controls, lambda way, change: render_repeat(repeat(model, prompt, n, way, change)))
