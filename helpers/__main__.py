@@ -10,7 +10,10 @@ COMMANDS = {  # command: (module, function, what it does)
     "check": ("environment", "main", "look at this environment: versions, threads, memory, front end"),
     "report": ("learner_report", "main", "your lab report: what is solved, what your code measured (Markdown, HTML)"),
     "faults": ("fault_table", "main", "what each cache fault does to text and logits, and whether it is named"),
+    "html": ("html_edition", "main", "set up what is missing, then build the solved lessons as a website"),
+    "class": ("classroom.command", "main", "the lessons in a class: release, collect, grade with nbgrader"),
     "audit": ("audit_cli", "main", "audit a saved transformers model's cached decoding"),
+    "bench": ("bench.cli", "main", "speed and memory of decoding, beside transformers and this machine's limits"),
 }
 
 
