@@ -1,0 +1,42 @@
+"""`python -m helpers class …`: the lessons as an nbgrader course, without a server."""
+
+import argparse
+import sys
+from pathlib import Path
+
+STEPS = {
+    "release": "make a course folder, and in it the notebooks to hand out",
+    "collect": "sort the files that were handed in into the course folder",
+    "grade": "run what was handed in, write feedback, print the scores",
+    "scores": "print the scores again and write scores.csv",
+}
+
+
+def main(argv=None):
+    """One step of a course. Exit code: 1 where something that was handed in could not be read, 2 where nothing was done."""
+    options = parser().parse_args(argv)
+    try:
+        from . import steps
+    except ModuleNotFoundError as error:
+        print(
+            f"class: {error.name} is not installed in this Python ({sys.executable}). In the folder of the clone: "
+            'python -m pip install -c constraints.txt -e ".[instructor]"',
+            file=sys.stderr,
+        )
+        return 2
+    return steps.run(options.step, options)
+
+
+def parser():
+    p = argparse.ArgumentParser(prog="python -m helpers class", description="The lessons as an nbgrader course.")
+    steps = p.add_subparsers(required=True, metavar="STEP", dest="step")
+    for name, words in STEPS.items():
+        one = steps.add_parser(name, help=words, description=words)
+        one.add_argument("course", type=Path, metavar="COURSE", help="the course's folder")
+        if name == "collect":
+            one.add_argument("folder", type=Path, metavar="FOLDER", help="where the files lie that were handed in")
+        else:
+            one.add_argument("lessons", nargs="*", metavar="LESSON", help="beginnings of names, as in 05 (all without)")
+        if name == "grade":
+            one.add_argument("--student", action="append", default=[], help="only this one; may be given again")
+    return p

@@ -1,0 +1,128 @@
+"""Three steps of nbgrader's in the course's own way: how answers are taken out, checks put back, and cells run."""
+
+import os
+import subprocess
+import tempfile
+
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from nbformat.v4 import new_code_cell, new_output
+from nbgrader.api import Gradebook
+from nbgrader.preprocessors import Execute, NbGraderPreprocessor
+from nbgrader.utils import is_grade
+from traitlets import Bool, Dict, Integer
+
+from ..progress import VARIABLE
+from ..stubs import learner_source
+
+SETUP = "--IPKernelApp.exec_lines=import helpers.classroom.kernel as _k; _k.prepare(); del _k"
+MOST_STOPPERS = 5  # cells that end the kernel or never end, after which the rest of a notebook is not run
+MOST_CHARACTERS = 200_000  # that one cell may write; what comes after is dropped
+
+
+class StubSolutions(NbGraderPreprocessor):
+    """The learner's version of each cell, as in notebooks/: with a stub that *Run All* survives."""
+
+    def preprocess_cell(self, cell, resources, index):
+        if cell.cell_type == "code":
+            cell.source = learner_source(cell.source)
+        return cell, resources
+
+
+class PutBack(NbGraderPreprocessor):
+    """Each graded cell once, with the metadata that it was released with.
+
+    Of copies the last counts; a check that was deleted, or lost its metadata, is run at the end. The cells' sources are
+    put back by nbgrader's own next step.
+    """
+
+    def preprocess(self, nb, resources):
+        about = resources["nbgrader"]
+        with Gradebook(about["db_url"]) as gradebook:
+            released = gradebook.find_notebook(about["notebook"], about["assignment"])
+            points = {cell.name: cell.max_score for cell in released.grade_cells}
+            sources = {cell.name: cell for cell in released.source_cells}
+        found = set()
+        for cell in reversed(nb.cells):
+            name = grade_id(cell)
+            cell.metadata.pop("nbgrader", None)
+            if name in sources and name not in found:
+                found.add(name)
+                self.restore(cell, sources[name], points.get(name))
+        for name in (name for name in sources if name in points and name not in found):
+            self.log.warning("the check %s is missing; it is run at the end", name)
+            nb.cells.append(new_code_cell(sources[name].source))
+            self.restore(nb.cells[-1], sources[name], points[name])
+        return nb, resources
+
+    def restore(self, cell, source, points):
+        graded = points is not None
+        if graded:
+            cell.metadata.clear()  # a tag such as skip-execution too
+        kind = {"schema_version": 3, "grade_id": source.name, "grade": graded, "solution": not graded, "task": False}
+        kind |= {"locked": source.locked, "checksum": source.checksum, "cell_type": source.cell_type}
+        cell.metadata["nbgrader"] = kind | ({"points": points} if graded else {})
+
+
+def grade_id(cell):
+    """The name under which a cell was released, from metadata in which a learner may have written anything."""
+    about = cell.metadata.get("nbgrader")
+    name = about.get("grade_id") if isinstance(about, dict) else None
+    return name if isinstance(name, str) else None
+
+
+class RunToTheEnd(Execute):
+    """Runs every cell. One that ends the kernel, or never ends, gets an error, and all others are run without it.
+
+    The progress file, random state and memory of one submission are its own. A check that gives no number gets an
+    error too: nbgrader would take it for full points.
+    """
+
+    interrupt_on_timeout = Bool(False)
+    error_on_timeout = Dict({})
+    timeout = Integer(120, help="seconds that one cell may run").tag(config=True)
+
+    def preprocess(self, nb, resources, km=None):
+        self.stoppers = {}  # index of a cell -> why it is not run
+        self.extra_arguments = [SETUP]
+        while True:
+            self.at, self.written = None, 0
+            try:
+                with tempfile.TemporaryDirectory() as self.progress:
+                    nb, resources = super().preprocess(nb, resources, km)
+                break
+            except (DeadKernelError, CellTimeoutError) as error:
+                if self.at is None or self.at in self.stoppers:
+                    raise  # the kernel does not even start
+                died = isinstance(error, DeadKernelError)
+                words = "it ended the kernel" if died else f"it was still running after {self.timeout} seconds"
+                self.stoppers[self.at] = f"not run: {words}"
+                self.log.warning("cell %d is %s; starting again without it", self.at, self.stoppers[self.at])
+        for cell in filter(is_grade, nb.cells):
+            if not any(output.output_type in ("execute_result", "error") for output in cell.outputs):
+                cell.outputs = failed("NoPoints", "the check gave no number")
+        return nb, resources
+
+    def setup_kernel(self, **options):
+        threads = os.environ.get("OMP_NUM_THREADS", "1")  # the models are small, and many submissions may run at once
+        env = os.environ | {VARIABLE: self.progress, "OMP_NUM_THREADS": threads}
+        return super().setup_kernel(env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+
+    def preprocess_cell(self, cell, resources, index):
+        why = self.stoppers.get(index)
+        if len(self.stoppers) >= MOST_STOPPERS and index > max(self.stoppers):
+            why = f"not run: {len(self.stoppers)} cells before it had to be stopped"
+        if why and cell.cell_type == "code":
+            cell.outputs = failed("NotRun", why)
+            return cell, resources
+        self.at, self.written = index, 0
+        return super().preprocess_cell(cell, resources, index)
+
+    def output(self, outs, msg, display_id, cell_index):
+        self.written += len(str(msg["content"]))
+        if self.written > MOST_CHARACTERS and msg["msg_type"] == "stream":
+            return None
+        return super().output(outs, msg, display_id, cell_index)
+
+
+def failed(name, words):
+    return [new_output("error", ename=name, evalue=words, traceback=[f"{name}: {words}"])]

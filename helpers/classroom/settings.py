@@ -1,0 +1,42 @@
+"""What nbgrader is told about the course: `nbgrader_config.py` in a course folder calls `configure`."""
+
+from ..checks import EXERCISES
+from .preprocessors import PutBack, RunToTheEnd, StubSolutions
+
+CONFIG = '''\
+"""Settings of this nbgrader course. Your own go below the call; the lessons' own come from it."""
+
+from helpers.classroom.settings import configure
+
+c = get_config()  # noqa: F821 (nbgrader defines it)
+configure(c)
+
+# The seconds that one cell may run: raise it on a slow machine.
+# c.RunToTheEnd.timeout = 300
+'''
+SLACK = 60  # seconds for what a cell does besides its check
+
+
+def configure(c):
+    """Fill nbgrader's configuration `c`: our stubs, checks put back, execution that no submission can stop."""
+    from nbgrader.converters import Autograde, GenerateAssignment
+
+    c.CourseDirectory.course_id = "kv-cache-by-hand"
+    c.GenerateAssignment.preprocessors = replaced(GenerateAssignment.preprocessors, ClearSolutions=StubSolutions)
+    c.Autograde.sanitize_preprocessors = replaced(Autograde.sanitize_preprocessors, DeduplicateIds=PutBack)
+    c.Autograde.autograde_preprocessors = replaced(Autograde.autograde_preprocessors, Execute=RunToTheEnd)
+    c.RunToTheEnd.timeout = longest_check() + SLACK
+
+
+def replaced(trait, **others):
+    """A converter's default preprocessors with some exchanged by name; KeyError if nbgrader no longer has one."""
+    ours = dict(others)
+    steps = [ours.pop(step.__name__, step) for step in trait.default()]
+    if ours:
+        raise KeyError(f"this nbgrader has no step {', '.join(ours)}; the course was written for nbgrader 0.9")
+    return steps
+
+
+def longest_check():
+    """Seconds that a check cell takes at the most, when the answer never ends."""
+    return int(max(e.seconds * (1 if e.in_order else len(e.checks)) for e in EXERCISES.values()))

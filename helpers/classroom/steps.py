@@ -1,0 +1,90 @@
+"""The steps of `python -m helpers class`: each takes the parsed options, prints what was done, returns an exit code."""
+
+import sys
+import time
+import warnings
+
+from ..checks import EXERCISES
+from .collecting import collect
+from .course import ClassError, release
+from .grading import grade, scores, submissions, write_csv
+
+warnings.filterwarnings("ignore", module="nbgrader")  # its own, about its database
+
+
+def run(name, options):
+    """The step called `name`; what the teacher can mend is said in words, with exit code 2."""
+    try:
+        return STEPS[name](options)
+    except ClassError as error:
+        print(f"class: {error}", file=sys.stderr)
+        return 2
+
+
+def release_step(options):
+    for lesson in release(options.course, options.lessons):
+        print(f"released {lesson}: {sum(of_lesson(lesson).values())} points")
+    print(f"Hand out what lies in {options.course / 'release'}.")
+    return 0
+
+
+def collect_step(options):
+    taken, refused = collect(options.course, options.folder)
+    for lesson, student in taken:
+        print(f"{lesson}  {student}")
+    for file, why in refused:
+        print(f"not collected: {file}: {why}", file=sys.stderr)
+    print(f"{len(taken)} collected, {len(refused)} not")
+    return 1 if refused else 0
+
+
+def grade_step(options):
+    chosen, unread = submissions(options.course, options.lessons, options.student), 0
+    if not chosen:
+        raise ClassError(f"nothing was handed in for that: {options.course / 'submitted'} has no such notebook")
+    for lesson, student in chosen:
+        start = time.monotonic()
+        problem = grade(options.course, lesson, student)
+        unread += problem is not None
+        seconds = time.monotonic() - start
+        print(f"{lesson}  {student}  {f'NOT READ: {problem}' if problem else f'{seconds:.0f} s'}", flush=True)
+    scores_step(options)
+    print(f"Feedback to give back: {options.course / 'feedback'}")
+    return 1 if unread else 0
+
+
+def scores_step(options):
+    found = scores(options.course, options.lessons)
+    print("\n".join(table(found)))
+    rows = [
+        (lesson, student, exercise, "" if points is None else f"{points:g}", EXERCISES[exercise].points)
+        for lesson, students in found.items()
+        for student, exercises in students.items()
+        for exercise, points in exercises.items()
+    ]
+    write_csv(rows, options.course / "scores.csv")
+    print(f"Points of each exercise: {options.course / 'scores.csv'}")
+    return 0
+
+
+def of_lesson(lesson):
+    """{exercise: points to be had} of a lesson, named as its file is."""
+    return {name: exercise.points for name, exercise in EXERCISES.items() if exercise.lesson == lesson[:2]}
+
+
+def table(found):
+    """Lines with a row for each student and a column for each lesson; `?` where a person must look."""
+    students = sorted({student for students in found.values() for student in students})
+    wide = max(map(len, [*students, "of"]), default=2)
+    rows = [("", [lesson[:2] for lesson in found]), ("of", [f"{sum(of_lesson(lesson).values())}" for lesson in found])]
+    rows += [(student, [total(found[lesson].get(student)) for lesson in found]) for student in students]
+    return [name.ljust(wide) + "".join(cell.rjust(6) for cell in cells) for name, cells in rows]
+
+
+def total(exercises):
+    if exercises is None:
+        return "-"
+    return "?" if None in exercises.values() else f"{sum(exercises.values()):g}"
+
+
+STEPS = {"release": release_step, "collect": collect_step, "grade": grade_step, "scores": scores_step}
