@@ -5,6 +5,7 @@
 
 timing     interleaved medians with spread; `noise`: when a run is noisy; `ticker`: its line of progress
 memory     bytes predicted and counted; peak of a process; `peak`: of a variant in a process of its own
+copies     bytes that caches move, counted
 bandwidth  probes of memory and arithmetic; `limits`: the roofline, and the blog's table
 variants   our decoders and the library's over one set of weights; `equality`: correctness before speed
 run        the whole benchmark; `table`, `figures`, `breakdown`, `cli`: how it is told (`python -m helpers bench`)
@@ -12,6 +13,7 @@ run        the whole benchmark; `table`, `figures`, `breakdown`, `cli`: how it i
 
 from .bandwidth import DecodeProbe, ProductProbe, StreamProbe
 from .bandwidth import measure as measure_machine
+from .copies import concat_bytes, written_bytes
 from .limits import BLOG, BLOG_DEVICE, limit_ms, predict_ms, step_flops
 from .machine import Setup, describe
 from .memory import counted_bytes, kv_bytes, peak_bytes, read_bytes, row_bytes, weight_bytes
@@ -28,6 +30,7 @@ __all__ = [
     "StreamProbe",
     "Timing",
     "Timings",
+    "concat_bytes",
     "counted_bytes",
     "describe",
     "fixed_work",
@@ -44,4 +47,5 @@ __all__ = [
     "step_flops",
     "synchronize",
     "weight_bytes",
+    "written_bytes",
 ]

@@ -1,12 +1,13 @@
 """This machine's memory bandwidth, measured by what a decode step does: matrix × vector products, one after the other.
 
 The matrices have the model's shapes, all layers and the head, each with memory of its own: together they do not fit a
-processor's cache, so each product waits for memory. Bandwidth = their bytes / median time.
+processor's cache, so each product waits for memory. Bandwidth = their bytes / median time. The products are the model's
+own (products.py: the kernel that is fastest here), because a slow kernel would make the limit look near.
 """
 
 import torch
-from torch.nn import functional as F
 
+from ..products import PRODUCTS
 from .timing import interleaved
 
 
@@ -18,14 +19,15 @@ class DecodeProbe:
         qkv = (c.n_heads + 2 * c.kv_heads) * c.head_dim
         layer = [(qkv, c.d_model), (c.d_model, c.d_model), (c.d_ff, c.d_model), (c.d_model, c.d_ff)]
         shapes = layer * c.n_layers + [(c.vocab_size, c.d_model)]
-        self.weights = [torch.full(shape, 0.01, device=device, dtype=dtype) for shape in shapes]
-        self.inputs = {n: torch.ones(1, n, device=device, dtype=dtype) for n in {n for _, n in shapes}}
-        self.bytes = sum(w.numel() * w.element_size() for w in self.weights)
+        weights = [torch.full(shape, 0.01, device=device, dtype=dtype) for shape in shapes]
+        inputs = {n: torch.ones(1, 1, n, device=device, dtype=dtype) for n in {n for _, n in shapes}}  # [B, T, K]
+        self.products = [(PRODUCTS["float32"](weight), inputs[weight.shape[1]]) for weight in weights]
+        self.bytes = sum(weight.numel() * weight.element_size() for weight in weights)
 
     @torch.inference_mode()
     def __call__(self):
-        for weight in self.weights:
-            F.linear(self.inputs[weight.shape[1]], weight)
+        for product, x in self.products:
+            product(x)
 
 
 class StreamProbe:

@@ -16,7 +16,17 @@ from .table import markdown_table, moving
 from .timing import synchronize
 
 PARTS = {  # part: beginnings of the names of torch's operations
-    "matrix products": ("addmm", "mm", "mv", "addmv", "linear", "matmul", "mkldnn_linear", "_weight_int8pack_mm"),
+    "matrix products": (
+        "addmm",
+        "mm",
+        "mv",
+        "addmv",
+        "linear",
+        "matmul",
+        "mkldnn_linear",
+        "_weight_int8pack_mm",
+        "mkldnn::_linear_pointwise",
+    ),
     "attention": (
         "_scaled_dot_product",
         "scaled_dot_product",

@@ -15,7 +15,7 @@ from .breakdown import break_down
 from .run import WARMUP, Bench, Plan, measure
 from .shapes import SHAPES, new_model, random_tokens
 from .table import markdown, to_dict
-from .variants import BUFFER, OURS, VARIANTS, Stepper
+from .variants import BUFFER, LIBRARY, NETWORKS, VARIANTS, Stepper
 
 INTERRUPTED = 130
 QUICK = {"rounds": 8, "loop_rounds": 2, "compiled": False, "memory": False}
@@ -95,7 +95,7 @@ def report(plan, options):
     write(bench, options)
     if bench.partial:
         return INTERRUPTED
-    return 1 if any(VARIANTS[name].family == OURS for name in bench.refused) else 0
+    return 1 if any(VARIANTS[name].network != LIBRARY for name in bench.refused) else 0
 
 
 def write(bench: Bench, options):
@@ -109,9 +109,10 @@ def write(bench: Bench, options):
 
 def profile(plan):
     """Print where the time of our step goes at the shortest and the longest length."""
-    model = new_model(plan.config, device=plan.device)
+    variant = VARIANTS[BUFFER]
+    network = NETWORKS[variant.network](new_model(plan.config, device=plan.device))
     for length in sorted({plan.lengths[0], plan.lengths[-1]}):
         tokens = random_tokens(plan.config, length, device=plan.device)
-        step = Stepper(VARIANTS[BUFFER].new(model, plan.lengths[-1]), tokens, 2 * (PROFILED + WARMUP))
+        step = Stepper(variant.new(network, plan.lengths[-1]), tokens, 2 * (PROFILED + WARMUP))
         print(f"## {BUFFER}, length {length}\n\n{break_down(step, PROFILED, WARMUP, plan.device)}\n")
     return 0

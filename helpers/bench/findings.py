@@ -125,11 +125,10 @@ def goals(bench):
     for n in bench.plan.lengths:
         found.append(Goal("time / limit", n, limit_ratio(bench, n), GOAL_LIMIT, True))
         found.append(Goal("time / transformers dynamic", n, library_ratio(bench, n), GOAL_LIBRARY, True))
-        possible = speedup_limit(bench, n)
-        if possible:
-            found.append(Goal("speed-up / the limit's", n, speedup(bench, n) / possible, GOAL_SPEEDUP, False))
+        faster, possible = speedup(bench, n), speedup_limit(bench, n)
+        found.append(Goal("speed-up / the limit's", n, faster and faster / possible, GOAL_SPEEDUP, False))
         if n in BLOG:
-            found.append(Goal("speed-up / the blog's", n, speedup(bench, n), BLOG[n][2], False))
+            found.append(Goal("speed-up, the blog's", n, faster, BLOG[n][2], False))
     if len(bench.plan.lengths) > 1:
         measured, read = growth(bench)
         found.append(Goal("longest / shortest length", None, measured, GOAL_GROWTH * read, True))

@@ -9,6 +9,8 @@ import sys
 from dataclasses import dataclass
 from itertools import chain
 
+from torch import Tensor
+
 from .memory import counted_bytes, kv_bytes, peak_bytes, row_bytes, weight_bytes
 
 STEPS = 4  # decoded after the prompt
@@ -34,29 +36,39 @@ class Peak:
 
 def measure(name, shape, length):
     """A `Peak` of this process after it has built the variant and fed `length` tokens, the last few one by one."""
-    from .shapes import SHAPES, new_model, random_tokens
-    from .variants import OURS, VARIANTS
+    from .shapes import SHAPES, random_tokens
+    from .variants import LIBRARY, VARIANTS
 
     variant, config = VARIANTS[name], SHAPES[shape]
-    make = new_model if variant.family == OURS else library_model()
+    if variant.network == LIBRARY:
+        from transformers import GPT2LMHeadModel  # noqa: F401 - its memory belongs to the libraries
     libraries = peak_bytes()
-    network = make(config)
-    decoder, tokens = variant.new(network, length), random_tokens(config, length)
+    decoder, tokens = variant.new(network(variant.network, config), length), random_tokens(config, length)
     decoder.prefill(tokens[:, :-STEPS])
     for step in range(length - STEPS, length):
         decoder.decode(tokens[:, step])
     layers = decoder.layers() if variant.cached else []
     held = (row_bytes(layers), counted_bytes(chain(*layers))) if variant.cached else (0, 0)
-    return Peak(peak_bytes(), libraries, counted_bytes(network.parameters()), *held)
+    return Peak(peak_bytes(), libraries, counted_bytes(tensors(decoder.model)), *held)
 
 
-def library_model():
-    """`new_gpt2`, with the library already imported: its own memory belongs to the libraries."""
-    from transformers import GPT2LMHeadModel  # noqa: F401
-
+def network(name, config):
+    """One of the `NETWORKS` alone, with random weights: no twin beside it whose memory would count."""
     from .gpt2 import new_gpt2
+    from .shapes import SHAPES, new_model
+    from .variants import LIBRARY, NETWORKS
 
-    return new_gpt2
+    if name == LIBRARY:
+        return new_gpt2(config)
+    NETWORKS[name](new_model(SHAPES["tiny"]))  # chooses the kernel for the products, whose trials are not the model's
+    return NETWORKS[name](new_model(config))
+
+
+def tensors(model):
+    """Every tensor that a module and its parts hold: parameters, buffers, and codes that are neither."""
+    yield from chain(model.parameters(), model.buffers())
+    for module in model.modules():
+        yield from (value for value in vars(module).values() if isinstance(value, Tensor))
 
 
 def in_own_process(name, shape, length, timeout=300):

@@ -1,51 +1,85 @@
-"""What is timed against what: our decoders and the library's, each built over one network."""
+"""What is timed against what: our decoders and the library's, each built over one network.
+
+All networks have the same weights. "ours" are MiniGPTs with the products that are fastest for one row; where fewer bits
+a weight are named, the logits differ by more than rounding, and the table says by how much.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
-from ..caches.buffer import BufferCache
+from ..caches import PreallocatedCache
 from ..decoding import CachedDecoder, Oracle
+from ..products import with_products
 from . import gpt2
 
-OURS, THEIRS = "ours", "transformers"
+LIBRARY = "transformers"
+NETWORKS = {  # name: built from a MiniGPT
+    "plain": lambda model: model,
+    "products": with_products,
+    "float16": lambda model: with_products(model, "float16"),
+    "bfloat16": lambda model: with_products(model, "bfloat16"),
+    "int8": lambda model: with_products(model, "int8"),
+    LIBRARY: gpt2.gpt2_twin,
+}
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One row of the table. `new(network, capacity)` builds its decoder; the network is a MiniGPT (ours) or a GPT-2."""
+    """One row of the table. `new(network, capacity)` builds its decoder over `NETWORKS[network]`.
+
+    exact: its logits are to be the reference's but for rounding; cached: a step costs one token, not the whole sequence.
+    """
 
     name: str
-    family: str
+    network: str
     new: Callable
     cached: bool = True
+    exact: bool = True
 
 
-def buffered(model, capacity):
-    return CachedDecoder(model, lambda: BufferCache(model.config.n_layers, capacity))
+def preallocated(model, capacity):
+    return CachedDecoder(model, lambda: PreallocatedCache(model.config.n_layers, capacity))
+
+
+def concatenated(model, capacity):
+    return CachedDecoder(model)
+
+
+def dynamic(model, capacity):
+    return gpt2.LibraryDecoder(model, lambda: gpt2.dynamic_cache(model))
+
+
+def static(model, capacity):
+    return gpt2.LibraryDecoder(model, lambda: gpt2.static_cache(model, capacity))
 
 
 def compiled(model, capacity):
     """The static cache with the step compiled: it compiles in its first calls, and may refuse there."""
-    step = torch.compile(model.forward, dynamic=False)
-    return gpt2.LibraryDecoder(model, lambda: gpt2.static_cache(model, capacity), step)
+    decoder = static(model, capacity)
+    decoder.step = torch.compile(model.forward, dynamic=False)
+    return decoder
 
 
 BUFFER, CONCAT, LOOP = "preallocated", "concatenated", "no cache"
-DYNAMIC, LIBRARY_LOOP = "transformers dynamic", "transformers no cache"
-COMPILED = "transformers static, compiled"
+DYNAMIC, COMPILED = "transformers dynamic", "transformers static, compiled"
+LIBRARY_LOOP = "transformers no cache"
 
 VARIANTS = {
     v.name: v
     for v in (
-        Variant(BUFFER, OURS, buffered),
-        Variant(CONCAT, OURS, lambda model, capacity: CachedDecoder(model)),
-        Variant(DYNAMIC, THEIRS, lambda m, capacity: gpt2.LibraryDecoder(m, lambda: gpt2.dynamic_cache(m))),
-        Variant("transformers static", THEIRS, lambda m, n: gpt2.LibraryDecoder(m, lambda: gpt2.static_cache(m, n))),
-        Variant(COMPILED, THEIRS, compiled),
-        Variant(LOOP, OURS, lambda model, capacity: Oracle(model), cached=False),
-        Variant(LIBRARY_LOOP, THEIRS, lambda m, capacity: gpt2.LibraryLoop(m), cached=False),
+        Variant(BUFFER, "products", preallocated),
+        Variant(CONCAT, "products", concatenated),
+        Variant("preallocated, nn.Linear", "plain", preallocated),
+        Variant("preallocated, float16 weights", "float16", preallocated, exact=False),
+        Variant("preallocated, bfloat16 weights", "bfloat16", preallocated, exact=False),
+        Variant("preallocated, int8 weights", "int8", preallocated, exact=False),
+        Variant(DYNAMIC, LIBRARY, dynamic),
+        Variant("transformers static", LIBRARY, static),
+        Variant(COMPILED, LIBRARY, compiled),
+        Variant(LOOP, "plain", lambda model, capacity: Oracle(model), cached=False),
+        Variant(LIBRARY_LOOP, LIBRARY, lambda model, capacity: gpt2.LibraryLoop(model), cached=False),
     )
 }
 
