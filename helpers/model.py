@@ -97,14 +97,17 @@ class CausalAttention(nn.Module):
         self.project = nn.Linear(config.d_model, config.d_model)
         self.rotary = None  # MiniGPT hands in the shared table when positions are rotary
 
-    def forward(self, x, cache, positions):  # x [B, T, C]
+    def forward(self, x, cache, positions):  # [B, T, C] -> [B, T, C]
+        return self.project(self.mix(x, cache, positions))
+
+    def mix(self, x, cache, positions):  # [B, T, C] -> [B, T, H D], before the output projection
         q, k, v = self.split(self.qkv(x))  # [B, H, T, D], [B, H_kv, T, D], [B, H_kv, T, D]
         if self.rotary is not None:
             q, k = self.rotate_query(q, positions), self.rotate_key(k, positions)
         k, v = cache.update(k, v, self.layer)  # [B, H_kv, S, D]
         mask = cache.mask(q.shape[2], k.shape[2])  # after update: only now is S known
         y = self.attend(q, self.expand_kv(k), self.expand_kv(v), mask)  # [B, H, T, D]
-        return self.project(self.merge(y))  # [B, T, C]
+        return self.merge(y)
 
     def split(self, qkv):  # [B, T, (H + 2 H_kv) D]
         c = self.config

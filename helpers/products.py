@@ -13,6 +13,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from .model import Block
+
 FEW = 8  # rows up to which reading the weights is the cost; above it, a prompt, arithmetic is
 
 
@@ -26,18 +28,48 @@ class Product(nn.Module):
     def __init__(self, weight, bias=None):
         super().__init__()
         self.weight, self.bias = weight, bias
-        self.kernel = fastest_kernel(torch.get_num_threads()) if on_cpu_in_float32(weight) else F.linear
 
     def forward(self, x):  # [B, T, K] -> [B, T, N]
-        return self.kernel(x, self.weight, self.bias)
+        return F.linear(x, self.weight, self.bias)
+
+    def gelu(self, x, approximate):
+        return F.gelu(self(x), approximate=approximate)
+
+    def add(self, x, other):
+        return other + self(x)
 
 
-class FewerBits(nn.Module):
-    """The weight is stored in fewer bits; input and output keep the model's dtype. A prompt is computed from `whole()`."""
+class OneDNN(Product):
+    """The same by oneDNN, which also applies GELU or adds the residual while the result is still in a register."""
+
+    def forward(self, x):
+        return onednn(x, self.weight, self.bias) if x.dtype == torch.float32 else super().forward(x)
+
+    def gelu(self, x, approximate):
+        if x.dtype != torch.float32:  # a twin that was converted after it was made
+            return super().gelu(x, approximate)
+        return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "gelu", [], approximate)
+
+    def add(self, x, other):
+        if x.dtype != torch.float32:
+            return super().add(x, other)
+        return torch.ops.mkldnn._linear_pointwise.binary(x, other, self.weight, self.bias, "add")
+
+
+def product(weight, bias=None):
+    """The faster of both for this weight, on this machine, with as many threads as torch has now."""
+    here = weight.device.type == "cpu" and weight.dtype == torch.float32
+    return (OneDNN if here and onednn_is_faster(torch.get_num_threads()) else Product)(weight, bias)
+
+
+class FewerBits(Product):
+    """The weight is stored in fewer bits; input and output keep the model's dtype. A prompt is computed from `whole()`.
+
+    A kind defines `store(weight [N, K])`, `whole(dtype) -> [N, K]` and `few(x [rows, K]) -> [rows, N]`, the fast product.
+    """
 
     def __init__(self, weight, bias=None):
-        super().__init__()
-        self.bias = bias
+        super().__init__(None, bias)
         self.store(weight.detach())
 
     def forward(self, x):  # [B, T, K] -> [B, T, N]
@@ -81,41 +113,48 @@ class Int8(FewerBits):
         return torch._weight_int8pack_mm(x.bfloat16(), self.codes, self.rounded)
 
 
-PRODUCTS = {"float32": Product, "float16": Half, "bfloat16": BFloat16, "int8": Int8}
+PRODUCTS = {"float32": product, "float16": Half, "bfloat16": BFloat16, "int8": Int8}
+
+
+class FusedBlock(Block):
+    """A block of larger operations: the same sums, with what follows a product done inside it."""
+
+    def forward(self, x, cache, positions):  # [B, T, C] -> [B, T, C]
+        attention, (up, gelu, down) = self.attention, self.ffn
+        x = attention.project.add(attention.mix(self.norm1(x), cache, positions), x)
+        return down.add(up.gelu(self.norm2(x), gelu.approximate), x)
 
 
 def with_products(model, weights="float32"):
     """A twin of a MiniGPT whose products are `PRODUCTS[weights]`; everything else, the parameters too, is shared.
 
-    For inference, on the device and with the dtype that the model has now. Raises ValueError for another name.
+    For inference (no dropout), on the device and with the dtype that the model has now. Raises ValueError for another
+    name of the weights.
     """
     if weights not in PRODUCTS:
         raise ValueError(f"weights must be one of {', '.join(PRODUCTS)}, not {weights!r}")
     new = PRODUCTS[weights]
-    twin = copy.deepcopy(model, {id(p): p for p in model.parameters()})
+    twin = copy.deepcopy(model, {id(p): p for p in model.parameters()}).eval()
     for block in twin.blocks:
-        attention, ffn = block.attention, block.ffn
-        attention.qkv, attention.project = (new(x.weight, x.bias) for x in (attention.qkv, attention.project))
-        ffn[0], ffn[2] = (new(x.weight, x.bias) for x in (ffn[0], ffn[2]))
+        for part, name in ((block.attention, "qkv"), (block.attention, "project"), (block.ffn, "0"), (block.ffn, "2")):
+            old = getattr(part, name)
+            setattr(part, name, new(old.weight, old.bias))
+        block.__class__ = FusedBlock
     vars(twin)["head"] = new(twin.token.weight)  # in the place of the method
     return twin
 
 
-def on_cpu_in_float32(weight):
-    return weight.device.type == "cpu" and weight.dtype == torch.float32
-
-
 @lru_cache
-def fastest_kernel(threads, rounds=5):
-    """`F.linear` or oneDNN's product: whichever reads 16 weights that no cache holds sooner, with this many threads."""
+def onednn_is_faster(threads, rounds=5):
+    """Whether oneDNN reads 16 weights that no cache holds sooner than `F.linear`, with this many threads."""
     weights = [torch.ones(2048, 1024) for _ in range(16)]  # 8 MiB each
-    x, fastest = torch.ones(1, 1024), {}
-    for kernel in [F.linear, onednn] * rounds:
-        start = time.perf_counter()
-        try:
+    x, fastest = torch.ones(1, 1024), dict.fromkeys((F.linear, onednn), float("inf"))
+    try:
+        for kernel in [F.linear, onednn] * rounds:
+            start = time.perf_counter()
             for weight in weights:
                 kernel(x, weight, None)
-        except (AttributeError, RuntimeError):  # a build of torch without oneDNN
-            continue
-        fastest[kernel] = min(time.perf_counter() - start, fastest.get(kernel, float("inf")))
-    return min(fastest, key=fastest.get)
+            fastest[kernel] = min(time.perf_counter() - start, fastest[kernel])
+    except (AttributeError, RuntimeError):  # a build of torch without oneDNN
+        return False
+    return fastest[onednn] < fastest[F.linear]

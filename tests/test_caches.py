@@ -8,7 +8,16 @@ import torch
 from wide import wide
 
 from helpers.cache import ConcatCache
-from helpers.caches import BufferCache, CapacityError, Int8Cache, NoCacheWindow, PaddedCache, RoundedCache, WindowCache
+from helpers.caches import (
+    BufferCache,
+    CapacityError,
+    Int8Cache,
+    NoCacheWindow,
+    PaddedCache,
+    PreallocatedCache,
+    RoundedCache,
+    WindowCache,
+)
 from helpers.caches.rounded import to_int8
 from helpers.caches.window import window_mask
 from helpers.decoding import CachedDecoder, Oracle
@@ -32,6 +41,7 @@ class Kind:
 KINDS = {
     "concat": Kind(ConcatCache),
     "buffer": Kind(lambda L: BufferCache(L, CAPACITY)),
+    "preallocated": Kind(lambda L: PreallocatedCache(L, CAPACITY)),
     "window": Kind(lambda L: WindowCache(L, W), lambda: NoCacheWindow(W), keeps=W),
     "window of one": Kind(lambda L: WindowCache(L, 1), lambda: NoCacheWindow(1), keeps=1),
     "wide window": Kind(lambda L: WindowCache(L, 99)),
@@ -127,12 +137,16 @@ def test_after_a_rollback_it_goes_on_as_if_nothing_had_been_there(kind, length):
 # -- buffer ----------------------------------------------------------------------------------------------------------
 
 
-def buffer(model=MODELS["learned"], capacity=CAPACITY):
-    return CachedDecoder(model, lambda: BufferCache(model.config.n_layers, capacity))
+def buffer(cache=BufferCache, model=MODELS["learned"], capacity=CAPACITY):
+    return CachedDecoder(model, lambda: cache(model.config.n_layers, capacity))
 
 
-def test_a_buffer_takes_exactly_as_many_tokens_as_it_has_slots():
-    decoder, oracle = buffer(), Oracle(MODELS["learned"])
+both = pytest.mark.parametrize("cache", [BufferCache, PreallocatedCache])
+
+
+@both
+def test_a_buffer_takes_exactly_as_many_tokens_as_it_has_slots(cache):
+    decoder, oracle = buffer(cache), Oracle(MODELS["learned"])
     decoder.prefill(tokens(T=11)), oracle.prefill(tokens(T=11))
     last = tokens(T=2, seed=2)
     assert (decoder.extend(last) - oracle.extend(last)).abs().max() < 1e-9
@@ -142,13 +156,15 @@ def test_a_buffer_takes_exactly_as_many_tokens_as_it_has_slots():
     assert (decoder.extend(last) - oracle.extend(last)).abs().max() < 1e-9
 
 
-def test_a_prompt_longer_than_the_buffer_is_refused():
+@both
+def test_a_prompt_longer_than_the_buffer_is_refused(cache):
     with pytest.raises(CapacityError, match="13 slots and 0 of them are taken: 14 new rows"):
-        buffer().prefill(tokens(T=14))
+        buffer(cache).prefill(tokens(T=14))
 
 
-def test_a_buffer_is_written_in_place():
-    decoder = buffer()
+@both
+def test_a_buffer_is_written_in_place(cache):
+    decoder = buffer(cache)
     decoder.prefill(tokens(T=5))
     places = [x.data_ptr() for layer in decoder.layers() for x in layer]
     decoder.decode(tokens()[:, 0])
@@ -156,8 +172,9 @@ def test_a_buffer_is_written_in_place():
     assert len(set(places)) == 6  # no two layers share one
 
 
-def test_a_buffer_counts_the_bytes_of_all_its_slots():
-    decoder = buffer()
+@both
+def test_a_buffer_counts_the_bytes_of_all_its_slots(cache):
+    decoder = buffer(cache)
     decoder.prefill(tokens(T=5))
     assert decoder.cache.nbytes() == 2 * 3 * 4 * 2 * CAPACITY * 8 * 8  # K and V, L, B, H_kv, slots, D, bytes
 

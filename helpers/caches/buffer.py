@@ -66,7 +66,8 @@ class PreallocatedCache(BufferCache):
         if self.keys[layer] is None:
             self.allocate(k)
         check_same(self.keys[layer], k)
-        end = self.room(k.shape[2])
-        self.keys[layer][:, :, self.length : end] = k
-        self.values[layer][:, :, self.length : end] = v
-        return self.keys[layer][:, :, :end], self.values[layer][:, :, :end]  # [B, H_kv, S, D]
+        T = k.shape[2]
+        end, keys, values = self.room(T), self.keys[layer], self.values[layer]
+        keys.narrow(2, self.length, T).copy_(k)
+        values.narrow(2, self.length, T).copy_(v)
+        return keys.narrow(2, 0, end), values.narrow(2, 0, end)  # [B, H_kv, S, D]
