@@ -14,6 +14,7 @@ COMMANDS = {  # command: (module, function, what it does)
     "class": ("classroom.command", "main", "the lessons in a class: release, collect, grade with nbgrader"),
     "audit": ("audit_cli", "main", "audit a saved transformers model's cached decoding"),
     "bench": ("bench.cli", "main", "speed and memory of decoding, beside transformers and this machine's limits"),
+    "cells": ("slow_cells", "main", "run the lessons and list their slowest cells"),
 }
 
 
