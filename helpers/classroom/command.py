@@ -1,8 +1,14 @@
-"""`python -m helpers class …`: the lessons as an nbgrader course, without a server."""
+"""`python -m helpers class …`: the lessons as an nbgrader course, without a server.
+
+Standard library only, so that it can first install what a class needs (the extra `instructor`).
+"""
 
 import argparse
+import subprocess
 import sys
 from pathlib import Path
+
+from ..setup_env import SetupError, ready_python
 
 STEPS = {
     "release": "make a course folder, and in it the notebooks to hand out",
@@ -12,19 +18,19 @@ STEPS = {
 }
 
 
-def main(argv=None):
-    """One step of a course. Exit code: 1 where something that was handed in could not be read, 2 where nothing was done."""
-    options = parser().parse_args(argv)
+def main(arguments):
+    """Set up what is missing and do one step of a course.
+
+    Exit code: 1 where something that was handed in could not be read, 2 where nothing was done.
+    """
+    parser().parse_args(arguments)  # says what is wrong before anything is installed
     try:
-        from . import steps
-    except ModuleNotFoundError as error:
-        print(
-            f"class: {error.name} is not installed in this Python ({sys.executable}). In the folder of the clone: "
-            'python -m pip install -c constraints.txt -e ".[instructor]"',
-            file=sys.stderr,
-        )
+        return subprocess.call([ready_python(["instructor"]), "-m", "helpers.classroom.steps", *arguments])
+    except SetupError as error:
+        print(f"Set-up stopped: {error}", file=sys.stderr)
         return 2
-    return steps.run(options.step, options)
+    except KeyboardInterrupt:
+        return 130
 
 
 def parser():

@@ -6,16 +6,18 @@ import warnings
 
 from ..checks import EXERCISES
 from .collecting import collect
+from .command import parser
 from .course import ClassError, release
 from .grading import grade, scores, submissions, write_csv
 
 warnings.filterwarnings("ignore", module="nbgrader")  # its own, about its database
 
 
-def run(name, options):
-    """The step called `name`; what the teacher can mend is said in words, with exit code 2."""
+def main(arguments):
+    """Do one step; what the teacher can mend is said in words, with exit code 2."""
+    options = parser().parse_args(arguments)
     try:
-        return STEPS[name](options)
+        return STEPS[options.step](options)
     except ClassError as error:
         print(f"class: {error}", file=sys.stderr)
         return 2
@@ -88,3 +90,6 @@ def total(exercises):
 
 
 STEPS = {"release": release_step, "collect": collect_step, "grade": grade_step, "scores": scores_step}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
