@@ -94,24 +94,24 @@ Question(
     text="Why must the tolerance be fixed before the cached result is seen?",
     options={
         "a": "because it can then be chosen smaller",
-        "b": "because whoever has seen a difference of 0.6 can find a reason why 0.6 is rounding",
+        "b": "because whoever has seen a difference of 0.7 can find a reason why 0.7 is rounding",
         "c": "because the cached run changes the model's weights",
     },
     right="b",
     reasons={
         "a": "Smaller or larger is not the point: it stands between two measurements that do not know the result",
-        "b": "One lost row moves these logits by 0.6 and no word of the text: a tolerance fitted to it passes for ever",
+        "b": "One lost row moves these logits by 0.7 and no word of the text: a tolerance fitted to it passes for ever",
         "c": "No run changes the weights. What changes is what you would like to be true",
     },
-    hints=("Which number would you be tempted to choose after a difference of 0.6?",),
+    hints=("Which number would you be tempted to choose after a difference of 0.7?",),
 )
 
 Question(
     name="answer_04_7",
     lesson="04",
-    text="In bfloat16 right ways to compute differ by 0.42, and the smallest planted mistake by 0.48. What follows?",
+    text="In bfloat16 right ways to compute differ by 0.5, and the smallest planted mistake by 0.8. What follows?",
     options={
-        "a": "a tolerance of 0.45 tells them apart",
+        "a": "a tolerance of 0.6 tells them apart",
         "b": "in bfloat16 a difference in between proves nothing: judge the logic in float64",
         "c": "bfloat16 models cannot be decoded with a cache",
     },

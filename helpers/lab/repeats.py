@@ -39,19 +39,30 @@ def repeat(model, prompt, n, way, change):
     """Run `way` twice on `prompt` `[B, T0]` with `change` between the two; a `Repeat`. Raises ValueError for other words."""
     if way not in WAYS or change not in CHANGES:
         raise ValueError(f"way must be one of {WAYS} and change one of {CHANGES}, not {way!r} and {change!r}")
-    model = forgetful(model) if way == WAYS[2] else model
+    decoder = Oracle(forgetful(model) if way == WAYS[2] else model)
     temperature = TEMPERATURE if way == WAYS[1] else 0.0
-    one_by_one, seed = change == CHANGES[1], int(change == CHANGES[2])
 
     def write(rows, generator):
-        return generate(Oracle(model), rows, n, temperature=temperature, generator=generator).tokens
+        return generate(decoder, rows, n, temperature=temperature, generator=generator).tokens
 
-    first = seeded(0, lambda g: write(prompt, g))
-    second = seeded(seed, lambda g: by_row(lambda p: write(p, g), prompt) if one_by_one else write(prompt, g))
-    a = seeded(0, lambda _: teacher_forced(Oracle(model), prompt, first))
-    forced = lambda p, t: teacher_forced(Oracle(model), p, t)
-    b = seeded(seed, lambda _: by_row(forced, prompt, first) if one_by_one else forced(prompt, first))
-    return Repeat(way, change, first, second, compare(a, b)[2])
+    first, second = twice(write, change, prompt)
+    return Repeat(way, change, first, second, compare(*forced(model, prompt, first, way, change))[2])
+
+
+def forced(model, prompt, tokens, way, change):
+    """The traces `[B, n, V]` of both runs where both are fed the same `tokens` `[B, n]`."""
+    decoder = Oracle(forgetful(model) if way == WAYS[2] else model)
+    return twice(lambda p, t, _: teacher_forced(decoder, p, t), change, prompt, tokens)
+
+
+def twice(run, change, *batches):
+    """What `run(*batches, generator)` gives for the whole batch, and what it gives after `change`."""
+    one_by_one, seed = change == CHANGES[1], int(change == CHANGES[2])
+    rows = [[x[None] for x in row] for row in zip(*batches)] if one_by_one else [batches]
+    return (
+        seeded(0, lambda g: run(*batches, g)),
+        seeded(seed, lambda g: torch.cat([run(*row, g) for row in rows])),
+    )
 
 
 def forgetful(model, dropout=DROPOUT):
@@ -66,10 +77,6 @@ def seeded(seed, run):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return run(torch.Generator().manual_seed(seed))
-
-
-def by_row(run, *batches):
-    return torch.cat([run(*[x[None] for x in row]) for row in zip(*batches)])
 
 
 def sentence(r):
