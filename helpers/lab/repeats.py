@@ -1,6 +1,7 @@
 """Two runs without a cache that should write the same: what makes them differ although no cache is there to blame."""
 
 from dataclasses import dataclass, replace
+from functools import cache
 from html import escape
 
 import torch
@@ -11,7 +12,6 @@ from ..ledger import TOKENIZER
 from ..model import MiniGPT
 from . import svg
 from .panel import Choice, Panel, View
-from .traces import compare
 
 WAYS = ("argmax", "sampling", "dropout left on")
 CHANGES = ("nothing", "rows one by one", "another seed")
@@ -20,13 +20,17 @@ TEMPERATURE, DROPOUT = 2.0, 0.1
 
 @dataclass
 class Repeat:
-    """Tokens `[B, n]` of two runs, and how far their logits lie apart where both are fed the first one's tokens."""
+    """Tokens `[B, n]` of two runs, and how far their logits lie apart at each step where both are fed the first one's."""
 
     way: str
     change: str
     first: torch.Tensor
     second: torch.Tensor
-    difference: float
+    gaps: list[float]
+
+    @property
+    def difference(self):
+        return max(self.gaps)
 
     @property
     def parts_at(self):
@@ -41,28 +45,22 @@ def repeat(model, prompt, n, way, change):
         raise ValueError(f"way must be one of {WAYS} and change one of {CHANGES}, not {way!r} and {change!r}")
     decoder = Oracle(forgetful(model) if way == WAYS[2] else model)
     temperature = TEMPERATURE if way == WAYS[1] else 0.0
+    first = seeded(0, lambda g: generate(decoder, prompt, n, temperature=temperature, generator=g))
 
-    def write(rows, generator):
+    def write(rows, tokens, generator):
         return generate(decoder, rows, n, temperature=temperature, generator=generator).tokens
 
-    first, second = twice(write, change, prompt)
-    return Repeat(way, change, first, second, compare(*forced(model, prompt, first, way, change))[2])
+    def feed(rows, tokens, generator):
+        return teacher_forced(decoder, rows, tokens)
+
+    second, logits = (again(run, change, prompt, first.tokens) for run in (write, feed))
+    return Repeat(way, change, first.tokens, second, (first.logits - logits).abs().amax(dim=(0, 2)).tolist())
 
 
-def forced(model, prompt, tokens, way, change):
-    """The traces `[B, n, V]` of both runs where both are fed the same `tokens` `[B, n]`."""
-    decoder = Oracle(forgetful(model) if way == WAYS[2] else model)
-    return twice(lambda p, t, _: teacher_forced(decoder, p, t), change, prompt, tokens)
-
-
-def twice(run, change, *batches):
-    """What `run(*batches, generator)` gives for the whole batch, and what it gives after `change`."""
-    one_by_one, seed = change == CHANGES[1], int(change == CHANGES[2])
-    rows = [[x[None] for x in row] for row in zip(*batches)] if one_by_one else [batches]
-    return (
-        seeded(0, lambda g: run(*batches, g)),
-        seeded(seed, lambda g: torch.cat([run(*row, g) for row in rows])),
-    )
+def again(run, change, prompt, tokens):
+    """What `run(prompt, tokens, generator)` gives after `change`."""
+    rows = [[p[None], t[None]] for p, t in zip(prompt, tokens)] if change == CHANGES[1] else [[prompt, tokens]]
+    return seeded(int(change == CHANGES[2]), lambda g: torch.cat([run(*row, g) for row in rows]))
 
 
 def forgetful(model, dropout=DROPOUT):
@@ -114,6 +112,12 @@ def marked(tokens, right):
 
 
 def repeat_panel(model, prompt, n=20):
-    """Toggles: how the tokens are chosen, and what changes between the two runs."""
+    """Toggles: how the tokens are chosen, and what changes between the two runs.
+
+    `panel.report(way, change)` is the `Repeat` behind a setting, computed once.
+    """
+    report = cache(lambda way, change: repeat(model, prompt, n, way, change))
     controls = {"way": Choice("Run:", {w: w for w in WAYS}), "change": Choice("Second run:", {c: c for c in CHANGES})}
-    return Panel("Twice", controls, lambda way, change: render_repeat(repeat(model, prompt, n, way, change)))
+    panel = Panel("Twice", controls, lambda way, change: render_repeat(report(way, change)))
+    panel.report = report
+    return panel
