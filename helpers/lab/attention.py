@@ -59,14 +59,14 @@ def sentence(kind, T):
 
 def grid(kind, T):
     left, top = 110, 40
-    shapes = [svg.text(left + T * CELL / 2, 14, "token of x that changes")]
+    shapes = [svg.text(left, 14, "token of x that changes", anchor="start")]
     for row, cells in enumerate(moved(kind, T).tolist()):
         shapes.append(svg.text(left + (row + 0.5) * CELL, 32, row, size=11))
         shapes.append(svg.text(left - 8, top + (row + 0.7) * CELL, f"row {row} of y", anchor="end", size=11))
         for j, moves in enumerate(cells):
             state = cell_state(moves, j <= row)
             shapes.append(svg.cell(left + j * CELL, top + row * CELL, CELL, *state))
-    return svg.picture(left + T * CELL + 4, top + T * CELL + 4, shapes, sentence(kind, T))
+    return svg.picture(left + max(T, LONGEST) * CELL + 4, top + T * CELL + 4, shapes, sentence(kind, T))
 
 
 def attention_panel(kinds=tuple(MISTAKES)):
