@@ -47,7 +47,7 @@ def main(arguments, here=NOTEBOOKS):
         try:
             times += cell_times(path, version)
         except CellExecutionError as error:
-            failures.append(f"{path.name} ({version}): {str(error).strip().splitlines()[-1]}")
+            failures.append(f"{path.name} ({version}): {error.ename}: {error.evalue}")
     print(listing(times, options.top))
     print("".join(f"cells: {failure}\n" for failure in failures), end="", file=sys.stderr)
     return 1 if failures else 0

@@ -1,4 +1,8 @@
-"""What follows from a `Bench`: limits, ratios, speed-ups, goals. Every ratio is the median of ratios within one round."""
+"""What follows from a `Bench`: limits, ratios, speed-ups, goals.
+
+What was timed in turns is compared round by round: a ratio is the median of the rounds' ratios. The loops without a cache
+take a hundred times longer and have turns of their own: a speed-up is a quotient of two medians.
+"""
 
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -64,9 +68,9 @@ def baseline(bench, length):
 
 
 def speedup(bench, length):
-    """Time of one token without a cache over with one, at this length."""
-    loop = baseline(bench, length)
-    return loop and ratio(bench.loops, loop, key(BUFFER, length))
+    """Time of one token without a cache over with one, at this length; None where one of the two was not timed."""
+    loop, step = baseline(bench, length), key(BUFFER, length)
+    return bench.loops.ms(loop) / bench.steps.ms(step) if loop and step in bench.steps.variants else None
 
 
 def speedup_limit(bench, length):
@@ -80,7 +84,7 @@ def speedup_total(bench, length):
     if speedup(bench, length) is None:
         return None
     loops = {n: bench.loops[baseline(bench, n)].median for n in bench.plan.grid}
-    steps = {n: bench.loops[key(BUFFER, n)].median for n in bench.plan.lengths}
+    steps = {n: bench.steps[key(BUFFER, n)].median for n in bench.plan.lengths}
     return total(loops, length) / total(steps, length)
 
 

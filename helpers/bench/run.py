@@ -13,7 +13,7 @@ from .machine import Setup, describe
 from .shapes import SHAPES, new_model, random_tokens
 from .ticker import Ticker
 from .timing import Timings, interleaved
-from .variants import BUFFER, COMPILED, LOOP, NETWORKS, VARIANTS, Stepper
+from .variants import COMPILED, LOOP, NETWORKS, VARIANTS, Stepper
 
 PROBE, STREAM = "decode probe", "stream probe"
 WARMUP, LOOP_WARMUP = 2, 1  # a pass without a cache is long: one makes it warm
@@ -34,7 +34,7 @@ class Plan:
 
     def __post_init__(self):
         """Raise ValueError in words for lengths that cannot be measured."""
-        longest, shortest = self.config.block_size, max(self.rounds, self.loop_rounds) + WARMUP + 1
+        longest, shortest = self.config.block_size, self.rounds + WARMUP + 1
         for length in self.lengths:
             if not shortest <= length <= longest:
                 raise ValueError(
@@ -64,7 +64,8 @@ class Bench:
     equality: Equality | None = None
     refused: dict[str, str] = field(default_factory=dict)
     steps: Timings | None = None  # cached steps and the probes, in turns
-    loops: Timings | None = None  # passes without a cache and our cached step, in turns
+    loops: Timings | None = None  # passes without a cache, in turns
+    late: dict[str, float] = field(default_factory=dict)  # logits differences of the last timed steps
     memory: dict[str, peak.Peak] = field(default_factory=dict)
     probe_bytes: dict[str, int] = field(default_factory=dict)
     partial: bool = False
@@ -127,28 +128,26 @@ def time_steps(bench, networks, show):
     plan = bench.plan
     probes = {PROBE: DecodeProbe(plan.config, plan.device), STREAM: StreamProbe(device=plan.device)}
     bench.probe_bytes = {name: probe.bytes for name, probe in probes.items()}
-    steppers = new_steppers(plan, networks, timed(bench, True), plan.rounds + WARMUP, show)
+    steppers = new_steppers(plan, networks, timed(bench, True), show)
     return in_turns(bench, probes | steppers, (plan.rounds, WARMUP), "timing cached steps", show)
 
 
-def new_steppers(plan, networks, variants, calls, show):
-    """`{key: Stepper}`, each with its prompt already fed."""
+def new_steppers(plan, networks, variants, show):
+    """`{key: Stepper}`, each with its prompt already fed and as many tokens left as it will be called."""
     steppers = {}
     with Ticker("feeding the prompts", len(variants) * len(plan.lengths), show) as ticker:
         for length in plan.lengths:
             tokens = random_tokens(plan.config, length, device=plan.device)
             for v in variants:
                 decoder = v.new(networks[v.network], plan.lengths[-1])
-                steppers[key(v.name, length)] = Stepper(decoder, tokens, calls)
+                steppers[key(v.name, length)] = Stepper(decoder, tokens, plan.rounds + WARMUP)
                 ticker.tick()
     return steppers
 
 
 def time_loops(bench, networks, show):
-    """Whole passes without a cache at every length of the grid, and our cached step beside them."""
-    plan = bench.plan
-    ours = [v for v in timed(bench, True) if v.name == BUFFER]
-    calls = dict(new_steppers(plan, networks, ours, plan.loop_rounds + LOOP_WARMUP, show))
+    """Whole passes without a cache at every length of the grid, in turns."""
+    plan, calls = bench.plan, {}
     for length in plan.grid:
         tokens = random_tokens(plan.config, length, device=plan.device)
         for v in timed(bench, False):
@@ -163,7 +162,8 @@ def in_turns(bench, calls, rounds, words, show):
 
 def drop_wrong(bench):
     """Forget the timings of a variant whose last timed step gave other logits than our loop at the same token."""
-    for name, difference in late_differences(bench).items():
+    bench.late = late_differences(bench)
+    for name, difference in bench.late.items():
         if VARIANTS[name].exact and not difference <= bench.equality.tolerance:
             bench.refused[name] = (
                 f"the logits of its last timed step differ by {difference:.1e} from the loop without a cache; rounding "

@@ -15,7 +15,7 @@ def moving(value, digits=3):
     """`≈ 28.4`: three significant digits; a dash for what was not measured."""
     if value is None:
         return MISSING
-    text = f"{value:,.{digits}g}" if abs(value) < 10**digits else f"{value:,.0f}"
+    text = f"{value:#.{digits}g}".rstrip(".") if abs(value) < 10**digits else f"{value:,.0f}"
     return f"≈ {text}"
 
 
@@ -49,6 +49,12 @@ def heading(bench):
             f"Compared before timing, step by step on the same tokens with the float64 loop: rounding "
             f"{moving(equality.rounding, 2)}, tolerance {moving(equality.tolerance, 2)}, a decoder with a known bug "
             f"{moving(equality.bug, 2)}."
+        )
+    if bench.late:
+        exact = max(d for name, d in bench.late.items() if VARIANTS[name].exact)
+        lines.append(
+            f"Compared after timing: the last timed steps differ from the loop without a cache by at most "
+            f"{moving(exact, 2)}, where the weights have all their bits."
         )
     return "\n\n".join(lines)
 
@@ -84,7 +90,7 @@ def cell(timing):
 
 
 def difference(bench, name):
-    return moving(bench.equality.differences[name], 2) if bench.equality else MISSING
+    return moving(bench.equality.differences.get(name) if bench.equality else None, 2)
 
 
 SPEEDUP_NOTE = (
@@ -171,6 +177,7 @@ def to_dict(bench):
         "ms": {name: summary(t) for timings in (bench.steps, bench.loops) for name, t in all_of(timings)},
         "noise": {name: noise(getattr(bench, name)) for name in ("steps", "loops")},
         "equality": asdict(bench.equality) | {"tolerance": bench.equality.tolerance} if bench.equality else None,
+        "late_differences": bench.late,
         "refused": bench.refused,
         "memory": {name: asdict(peak) | {"own": peak.own} for name, peak in bench.memory.items()},
     }
