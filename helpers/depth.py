@@ -91,13 +91,17 @@ def by_depth(depths=(2, 4, 8, 16, 32)):
     return plot
 
 
-def first_steps(kind, depth, steps=40, rate=3e-3, std=None):
-    """Loss after `steps` of Adam without warm-up on the easiest text: counting (each token is the one before plus 1, of 12)."""
+def first_steps(kind, depth, steps=40, warm_up=1, std=None, rate=3e-3):
+    """Loss after `steps` of Adam on the easiest text: counting, each token the one before plus 1, round and round from 0 to 11.
+
+    The rate rises to `rate` over the first `warm_up` steps; 1 is no warm-up.
+    """
     generator = torch.Generator().manual_seed(1)
     with torch.enable_grad():
         model = stack(kind, depth, 0, std)
-        optimizer = torch.optim.Adam(model.parameters(), lr=rate)
-        for _ in range(steps):
+        optimizer = torch.optim.Adam(model.parameters(), fused=True)
+        for step in range(steps):
+            optimizer.param_groups[0]["lr"] = rate * min(1, (step + 1) / warm_up)
             tokens = (torch.randint(12, (16, 1), generator=generator) + torch.arange(9)) % 12  # [B, T + 1]
             loss = loss_of(model, tokens)
             optimizer.zero_grad()

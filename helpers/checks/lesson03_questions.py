@@ -55,15 +55,19 @@ Question(
 Question(
     name="answer_03_4",
     lesson="03",
-    text="A layer unpacks two values from an attention that returns one tensor [B, T, C], as in the blog's decoder layer. At which batch size does it run without an error?",
-    right=2,
-    reasons={
-        1: "Not enough values to unpack: expected 2, got 1. That is the lucky case, it is loud",
-        2: "The tensor is unpacked along its first axis: row 0 is taken for the output and added to both rows, row 1 for the cache",
-        3: "Too many values to unpack",
-        4: "Too many values to unpack",
+    text="The blog's stack of pre-norm blocks returns what its last block gives, with no norm after it. What would a head get?",
+    options={
+        "a": "normalised numbers, since there are two norms in each block",
+        "b": "the bare sum of the embedding and of all that the blocks added; its size depends on the depth",
+        "c": "an error, since the head expects normalised numbers",
     },
-    hints=("Along which axis does Python unpack a tensor?",),
+    right="b",
+    reasons={
+        "a": "They stand in the branches. What passes a block on the stream meets no norm: that is the point of pre-norm",
+        "b": "Hence the one norm more behind the last block. A post-norm stack needs none, it ends in one",
+        "c": "A linear layer takes what it gets. See the cell *No norm after the last block*",
+    },
+    hints=("Follow x through the block's formula. Which norm does it pass on its way out?",),
 )
 
 Question(

@@ -2,6 +2,7 @@
 
 import torch
 
+from .. import plots
 from ..cache import ConcatCache
 from ..decoding import CachedDecoder, Oracle
 from ..depth import PostNorm
@@ -78,15 +79,18 @@ def block_panel(model, tasks, tolerance):
             reports[key] = run_block(model, tasks[task], mistake, cached, tolerance)
         return reports[key]
 
+    def still():
+        first = next(iter(tasks))
+        return plots.trace({words: report(first, words, True).table.differences for words in MISTAKES}, tolerance).png()
+
+    def show(mistake, cached, prompt):
+        return render_block(report(prompt, mistake, cached), cached)
+
     controls = {
         "mistake": Choice("Mistake:", {words: words for words in MISTAKES}),
         "cached": Choice("Run:", CACHED),
         "prompt": Choice("Prompt:", {words: words for words in tasks}),
     }
-    panel = Panel(
-        "Break the block",
-        controls,
-        lambda mistake, cached, prompt: render_block(report(prompt, mistake, cached), cached),
-    )
+    panel = Panel("Break the block", controls, show, still)
     panel.report = report
     return panel
