@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
+VIEW = "application/vnd.jupyter.widget-view+json"
 KEPT = 60  # views that a panel remembers, some 20 kB each
 CARD = "font-family:var(--jp-ui-font-family, sans-serif);font-size:14px;line-height:1.5;max-width:960px"
 
@@ -115,7 +116,8 @@ class Panel:
     def _repr_mimebundle_(self, **kwargs):
         import base64
 
-        bundle = self.box._repr_mimebundle_(**kwargs) | {"text/plain": repr(self)}
+        bundle = {"text/plain": repr(self)}
+        bundle[VIEW] = {"version_major": 2, "version_minor": 0, "model_id": self.box.model_id}
         if self.still is not None:
             bundle["image/png"] = base64.b64encode(self.still()).decode()
         return bundle
