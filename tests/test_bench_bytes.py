@@ -163,6 +163,16 @@ def test_the_formula_of_the_copies_is_the_sum_of_its_steps():
     assert copies.concat_bytes(config, 9, batch=3) == sum(memory.kv_bytes(config, n, batch=3) for n in range(2, 10))
 
 
+def test_a_write_counts_what_is_written_and_not_the_buffer():
+    buffer, rows = torch.zeros(10, 4), torch.ones(1, 4)
+
+    def write():
+        buffer[2:5] = rows  # broadcast: three rows are written
+        buffer[torch.tensor([7, 9])] = torch.ones(2, 4)
+
+    assert copies.written_bytes(write) == {"copy_": 3 * 16, "index_put_": 2 * 16}
+
+
 def test_what_moves_nothing_writes_nothing():
     assert copies.written_bytes(lambda: torch.ones(3) + 1) == {}
 

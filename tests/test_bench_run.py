@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from helpers.bench import cli, equality, figures, findings, machine, memory, run, table
+from helpers.bench import cli, equality, figures, findings, machine, memory, record, run, table
 from helpers.bench.gpt2 import gpt2_twin, new_gpt2
 from helpers.bench.run import PROBE, STREAM, Bench, Plan, key
 from helpers.bench.shapes import SHAPES, new_model, random_tokens
@@ -138,7 +138,7 @@ def test_a_goal_has_a_direction(measured, most, met):
 
 
 def test_the_json_has_the_promised_keys(bench):
-    told = json.loads(json.dumps(table.to_dict(bench)))
+    told = json.loads(json.dumps(record.to_dict(bench)))
     for name in ("limit_ratio", "transformers_ratio", "speedup", "speedup_limit", "speedup_total"):
         assert set(told[name]) == {"16", "32", "64"} and all(value > 0 for value in told[name].values())
     assert told["growth"] == pytest.approx(1.5) and told["threads"] == torch.get_num_threads()
@@ -151,7 +151,7 @@ def test_the_table_shows_measured_and_limit_side_by_side(bench):
     text = table.markdown(bench)
     assert "| preallocated | ≈ 10.1 (≈ 10." in text and "| limit: bytes read / bandwidth |" in text
     assert "≈ 167 (transformers no cache)" in text and "15.2 / 8.7 = 1.75" in text and "MISSED" in text
-    assert str(bench.setup) in text and "Steady" in text
+    assert str(bench.setup) in text and "Steady" in text and "fit a processor's cache" in text
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_moving_figures_have_three_digits(value, text):
 
 def test_a_partial_run_is_told_as_partial(bench):
     bench.loops, bench.partial = None, True
-    text, told = table.markdown(bench), table.to_dict(bench)
+    text, told = table.markdown(bench), record.to_dict(bench)
     assert "**Partial**" in text and "Speed-up over no cache" not in text
     assert told["partial"] and told["speedup"] == {"16": None, "32": None, "64": None} and told["growth"] is not None
 
@@ -292,7 +292,7 @@ def test_a_run_times_what_is_right_and_says_what_it_left_out(broken_variants):
     assert bench.refused[DYNAMIC] == "transformers is not installed"
     assert key("wrong", 16) not in bench.steps.variants and key("late", 16) not in bench.steps.variants
     assert bench.steps[key(BUFFER, 60)].median > 0 and not bench.partial
-    told, text = table.to_dict(bench), table.markdown(bench)
+    told, text = record.to_dict(bench), table.markdown(bench)
     assert told["transformers_ratio"] == {"16": None, "60": None} and told["speedup"]["60"] > 0
     assert "Not timed: late: the logits of its last timed step differ" in text and "not measured" in text
 

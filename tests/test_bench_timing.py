@@ -68,7 +68,7 @@ def test_the_control_runs_before_between_and_after(clock):
 
 
 def test_a_ratio_is_of_the_same_round(clock):
-    a, b = clock.takes("a", 1, 10, 100), clock.takes("b", 2, 20, 200)
+    a, b = clock.takes("a", 1, 10, 4), clock.takes("b", 2, 20, 8)
     timings = run(clock, {"a": a, "b": b}, rounds=3, warmup=0)
     assert timings.ratio("b", "a") == pytest.approx(2) and timings.ratio("a", "b") == pytest.approx(0.5)
 
@@ -135,7 +135,8 @@ def series(wobble, drift=0.0, n=25):
         (series(0.01, drift=0.3), True),
         (series(0.01, drift=-0.3), True),
         ([1.0] * 24 + [5.0], False),  # one outlier does not move a median
-        ([1.0] * 12 + [1.4] * 13, True),
+        ([1.0] * 12 + [1.12] * 13, True),  # drift alone
+        ([1.0, 1.3] * 12, True),  # spread alone
     ],
 )
 def test_noise_is_recognised(control, noisy):

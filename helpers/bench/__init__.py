@@ -8,7 +8,7 @@ memory     bytes predicted and counted; peak of a process; `peak`: of a variant 
 copies     bytes that caches move, counted
 bandwidth  probes of memory and arithmetic; `limits`: the roofline, and the blog's table
 variants   our decoders and the library's over one set of weights; `equality`: correctness before speed
-run        the whole benchmark; `table`, `figures`, `breakdown`, `cli`: how it is told (`python -m helpers bench`)
+run        the whole benchmark; `table`, `record`, `figures`, `breakdown`, `cli`: how it is told (`python -m helpers bench`)
 """
 
 from .bandwidth import DecodeProbe, ProductProbe, StreamProbe

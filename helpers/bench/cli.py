@@ -12,9 +12,10 @@ from pathlib import Path
 import torch
 
 from .breakdown import break_down
+from .record import to_dict
 from .run import WARMUP, Bench, Plan, measure
 from .shapes import SHAPES, new_model, random_tokens
-from .table import markdown, to_dict
+from .table import markdown
 from .variants import BUFFER, LIBRARY, NETWORKS, VARIANTS, Stepper
 
 INTERRUPTED = 130

@@ -22,7 +22,7 @@ class Moves(TorchDispatchMode):
         result = func(*args, **kwargs or {})
         name = func.overloadpacket.__name__
         if name in self.bytes:
-            new = args[2] if name == "index_put_" else args[1] if name == "copy_" else result  # what is written
+            new = args[2] if name == "index_put_" else result  # which is the whole buffer there; here, what is written
             self.bytes[name] += new.numel() * new.element_size()
         return result
 

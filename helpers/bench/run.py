@@ -80,7 +80,7 @@ def measure(plan, show=None):
     """Run all phases of a `Plan`; returns a `Bench`, partial where Ctrl-C ended it."""
     bench = Bench(plan, describe(plan.device))
     try:
-        networks = build(plan, bench)
+        networks = build(plan, bench, show)
         check(bench, networks, show)
         bench.steps = time_steps(bench, networks, show)
         bench.loops = None if bench.steps.partial else time_loops(bench, networks, show)
@@ -93,15 +93,17 @@ def measure(plan, show=None):
     return bench
 
 
-def build(plan, bench):
+def build(plan, bench, show):
     """`{network: module}` with the same weights; the library's only where it is installed."""
-    model = new_model(plan.config, device=plan.device)
     networks = {}
-    for name, make in NETWORKS.items():
-        try:
-            networks[name] = make(model)
-        except ImportError as error:
-            bench.refused |= {v.name: str(error) for v in VARIANTS.values() if v.network == name}
+    with Ticker("building the networks", len(NETWORKS), show) as ticker:
+        model = new_model(plan.config, device=plan.device)
+        for name, make in NETWORKS.items():
+            try:
+                networks[name] = make(model)
+            except ImportError as error:
+                bench.refused |= {v.name: str(error) for v in VARIANTS.values() if v.network == name}
+            ticker.tick()
     if not plan.compiled:
         bench.refused.setdefault(COMPILED, "left out")
     return networks
