@@ -70,7 +70,7 @@ CASES = {  # title -> (attn, T, the pairs that leak)
     "without a mask every later token leaks": (Attn("no mask"), 4, ALL(4)),
     "heads merged without a transpose: 7 pairs of 10": (Attn("merge without transpose"), 5, MERGED),
     "a leak from one far token, through a single channel": (Attn(extra=one_channel), 5, {(0, 4)}),
-    "a leak of one part in 100,000": (Attn(extra=lambda x, y: y + 1e-5 * future(x)), 4, ALL(4)),
+    "a leak of one part in a million": (Attn(extra=lambda x, y: y + 1e-6 * future(x)), 4, ALL(4)),
     "an attention that normalises its input first": (Attn("no mask", change=normalised), 4, ALL(4)),
     "one token: nothing can leak": (Attn("no mask"), 1, set()),
     "another d_model, 6 tokens": (Attn("softmax over the queries", channels=18), 6, ALL(6)),

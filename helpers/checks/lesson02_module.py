@@ -49,12 +49,14 @@ def some_weights(linears, seed=3):
             p.data = torch.randn(p.shape, generator=g, dtype=torch.float64).to(p.dtype) * 0.5
 
 
-def linears_of(module, owner="the module"):
-    """The four maps, each `[C, C]`; raises `Wrong` where one is missing."""
+def linears_of(module, size=C, owner="the module"):
+    """The four maps, each from `size` to `size` channels; raises `Wrong` where one is missing or another."""
     found = [getattr(module, name, None) for name in LINEARS]
     for name, linear in zip(LINEARS, found):
         if not isinstance(linear, nn.Linear):
             raise Wrong(f"{owner} has no nn.Linear named {name}; expected W_Q, W_K, W_V and W_O, each nn.Linear(C, C)")
+        if linear.weight.shape != (size, size) or linear.bias is None:
+            raise Wrong(f"{name} is a {linear}; expected nn.Linear({size}, {size}) with a bias")
     return found
 
 

@@ -64,15 +64,15 @@ RepairedLayer = Exercise(
         "When it runs it is not done: does anybody hand the attention a mask, and which of the two conventions does its fill expect?",
     ),
 )
-SIZES = {"C": 24, "H": 6}
+C, H = 24, 6
 
 
 def some_x(B=3, T=7):
-    return torch.randn(B, T, SIZES["C"], generator=torch.Generator().manual_seed(B + T), dtype=torch.float64)
+    return torch.randn(B, T, C, generator=torch.Generator().manual_seed(B + T), dtype=torch.float64)
 
 
 def built(answer):
-    layer = answer(SIZES["C"], SIZES["H"])
+    layer = answer(C, H)
     if not isinstance(layer, torch.nn.Module):
         raise Wrong(f"RepairedLayer(24, 6) is {kind(layer)}; expected an nn.Module")
     for name in ("attention", "norm1", "norm2", "ffn"):
@@ -81,7 +81,7 @@ def built(answer):
                 f"the layer has no module named {name}; keep the printed names, so that weights can be compared"
             )
     layer = layer.double().eval().requires_grad_(False)
-    some_weights(linears_of(layer.attention, "the layer's attention"))
+    some_weights(linears_of(layer.attention, C, "the layer's attention"))
     return layer
 
 
@@ -121,7 +121,7 @@ def _(answer):
 @RepairedLayer.check("no row moves when a later token changes")
 def _(answer):
     layer = built(answer)
-    found = leaks(lambda x: output(layer, x), 5, SIZES["C"])
+    found = leaks(lambda x: output(layer, x), 5, C)
     if found:
         i, j = min(found)
         seen = f"{len(found)} of 10 pairs leak; row {i} of y moves when token {j} changes"
@@ -144,12 +144,12 @@ def expected(layer, x):
 
 
 def fused_answer_of(layer, x):
-    return fused_answer(linears_of(layer.attention), layer.norm1(x), masked(x), SIZES["H"])
+    return fused_answer(linears_of(layer.attention, C), layer.norm1(x), masked(x), H)
 
 
 def likeness(layer, x):
     """The known mistake that gives the layer's very output, or None."""
-    found = with_mistakes(linears_of(layer.attention), layer.norm1(x), masked(x), SIZES["H"])
+    found = with_mistakes(linears_of(layer.attention, C), layer.norm1(x), masked(x), H)
     known = {words: through(layer, x, attended) for words, attended in found.items()}
     right = fused_answer_of(layer, x)
     known["a residual that is left out: x + attention(norm1(x))"] = right + layer.ffn(layer.norm2(right))
