@@ -1,6 +1,6 @@
 """Different but right answers to the exercises of lesson 05: other people's ways, which the graders must let pass."""
 
-from answers05 import ATTENTION, CACHE, CHAT, DECODE, FORWARD, GENERATE, PREFILL
+from answers05 import ATTENTION, CACHE, CHAT, DECODE, DECODER, FORWARD, GENERATE, PREFILL
 
 
 def swap(code, *pairs):
@@ -169,6 +169,42 @@ def continue_chat(model, past, last_token, new_ids):
     for token in (last_token, *new_ids.T):
         logits, past = forward_with_past(model, token[:, None], past)
     return logits[:, 0], past
+""",
+    ],
+    "Decoder": [
+        WITH_CACHE + DECODER[DECODER.index("class Decoder") :],
+        "from helpers.decoding import CachedDecoder as Decoder",
+        PREFILL + """
+class Decoder:
+    def __init__(self, model):
+        self.model = model
+    def prefill(self, tokens):
+        self.rows = None
+        return self.extend(tokens)
+    def extend(self, tokens):
+        for token in tokens.T:
+            logits = self.decode(token)
+        return logits
+    def decode(self, token):
+        logits, self.rows = forward_with_past(self.model, token.unsqueeze(1), self.rows)
+        return logits.squeeze(1)
+    def layers(self):
+        return tuple((k, v) for k, v in self.rows)
+""",
+        CACHE + """
+class Decoder:
+    def __init__(self, model):
+        self.model, self.cache = model, None
+    def prefill(self, tokens):
+        self.cache = Cache(len(self.model.blocks))
+        return self.extend(tokens)
+    def extend(self, tokens):
+        with torch.inference_mode():
+            return self.model(tokens, self.cache)[:, -1]
+    def decode(self, token):
+        return self.extend(token.reshape(-1, 1))
+    def layers(self):
+        return self.cache.rows
 """,
     ],
 }  # fmt: skip

@@ -103,6 +103,25 @@ def continue_chat(model, past, last_token, new_ids):
 """
 )
 
+DECODER = (
+    FORWARD
+    + """
+class Decoder:
+    def __init__(self, model):
+        self.model, self.past = model, None
+    def prefill(self, tokens):
+        logits, self.past = forward_with_past(self.model, tokens)
+        return logits[:, -1]
+    def extend(self, tokens):
+        logits, self.past = forward_with_past(self.model, tokens, self.past)
+        return logits[:, -1]
+    def decode(self, token):
+        return self.extend(token[:, None])
+    def layers(self):
+        return self.past
+"""
+)
+
 RIGHT = {
     "attention_with_past": ATTENTION,
     "forward_with_past": FORWARD,
@@ -112,4 +131,5 @@ RIGHT = {
     "Cache": CACHE,
     "rows_expected": ROWS,
     "continue_chat": CHAT,
+    "Decoder": DECODER,
 }

@@ -172,6 +172,26 @@ WRONG = {
         ("logits[:, -1], past\n", "logits[:, -1]\n", "expected 2 things"),
         ("    return logits[:, -1], past\n", "    past.append(past[0]); return logits[:, -1], past\n", "past is a list of 4"),
     ],
+    "Decoder": [
+        ("forward_with_past(self.model, tokens)\n", "forward_with_past(self.model, tokens, self.past)\n",
+         "the audit says: differs; second request: from step 3 on"),
+        ("forward_with_past(self.model, tokens)\n", "forward_with_past(self.model, tokens, self.past)\n", "It looks like: a new request runs on the last one's cache"),
+        ("token[:, None]", "torch.stack([token, token], 1)", "K of layer 0 has 10 rows; 6 + 2 + 1 = 9 tokens were fed"),
+        ("tokens, self.past)", "tokens)", "It looks like: only the newest row is kept"),
+        ("        logits, self.past = forward_with_past(self.model, tokens, self.past)", "        logits, _ = forward_with_past(self.model, tokens, self.past)",
+         "It looks like: only prefill keeps its rows"),
+        ("token[:, None]", "token", "IndexError, in forward_with_past, line"),
+        ("        return self.extend(token[:, None])", "        self.extend(token[:, None])", "what decode returns is None (is a `return` missing?)"),
+        ("    def extend", "    def chunk", "the decoder has no method extend"),
+        ("tokens, self.past)\n        return logits[:, -1]", "tokens, self.past)\n        return logits", "what extend returns has shape [4, 2, 23]; expected of shape [B, V] = [4, 23]"),
+        ("tokens, self.past)\n        return logits[:, -1]", "tokens, self.past)\n        return logits[:, 0]", "the audit says: unknown pattern; chunks: from step 1 on"),
+        ("tokens, self.past)\n        return logits[:, -1]", "tokens, self.past)\n        return logits[:, -1].softmax(-1)", "FAIL  the audit"),
+        ("        return self.past", "        return []", "layers() is a list of 0; expected a list of 3 pairs"),
+        ("        return self.past", "        return [k for k, _ in self.past]", "layers()[0] is a Tensor; expected 2 things: (K, V)"),
+        ("n = 0 if past is None else past[0][0].shape[2]", "n = 0 if past is None else past[0][0].shape[2] + 1", "It looks like: decode positions are 1 too large; look at"),
+        ("tril(S - T)", "tril() if T > 1 else torch.ones(T, S, dtype=torch.bool)", "It looks like: a chunk's mask is not shifted by the cached rows; look at"),
+        ("self.model, self.past = model, None", "self.past = model", "AttributeError"),
+    ],
 }  # fmt: skip
 
 

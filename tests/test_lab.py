@@ -205,13 +205,6 @@ def test_logits_of_another_shape_are_not_compared(model, prompt, tokens):
         lab.compare(Row(model), Oracle(model), prompt, tokens)
 
 
-def test_rounding_is_small_and_names_what_was_changed(model, prompt, tokens):
-    found = lab.rounding(model, prompt, tokens)
-    assert len(found) == 4 and max(found.values()) < 1e-3
-    double = lab.rounding(tiny(dtype=torch.float64), prompt, tokens)
-    assert 0 < max(double.values()) < 1e-12
-
-
 # ---- break it ----
 
 

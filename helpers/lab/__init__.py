@@ -6,7 +6,7 @@ Importing this needs no front end and no ipywidgets; building a panel does.
 from .bug_panel import bug_lab
 from .bug_view import render
 from .bugs import FIVE, TWO, WHOLE, LabReport, run
-from .compare import StepTable, compare, rounding
+from .compare import StepTable, compare
 from .faults import SAMPLES, FaultReport, fault_panel, render_fault, run_fault, used
 from .findings import Finding, audited
 from .panel import Choice, Panel, Step, View
@@ -34,7 +34,6 @@ __all__ = [
     "render",
     "render_fault",
     "render_step",
-    "rounding",
     "run",
     "run_fault",
     "step_panel",

@@ -1,11 +1,9 @@
-"""Comparing a decoder with the no-cache oracle, step by step, and what rounding alone does to the same logits."""
+"""Comparing a decoder with the no-cache oracle, step by step."""
 
 from dataclasses import dataclass, field
 
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from ..decoding import Oracle, teacher_forced
 from ..figures import approx
 from ..model import OutOfPositions
 
@@ -59,24 +57,3 @@ def compare(decoder, oracle, prompt, tokens):
         table.lengths.append([k.shape[2] for k, _ in decoder.layers()] if hasattr(decoder, "layers") else [])
         table.fed.append(prompt.shape[1] + step)
     return table
-
-
-@torch.inference_mode()
-def rounding(model, prompt, tokens):
-    """How far legitimate ways to compute the same logits lie apart, without any cache: `{what was changed: difference}`.
-
-    Each way is mathematically the same forward pass; what differs is the order in which floats are added.
-    """
-    reference = teacher_forced(Oracle(model), prompt, tokens)  # [B, n, V]
-    T0, n = prompt.shape[1], tokens.shape[1]
-    whole = torch.cat([prompt, tokens], dim=1)  # [B, T0 + n]
-    new = slice(T0 - 1, T0 - 1 + n)  # the positions whose logits choose the n tokens
-    with sdpa_kernel(SDPBackend.MATH):
-        by_matmul = teacher_forced(Oracle(model), prompt, tokens)
-    ways = {
-        "all steps in one pass": model(whole)[:, new],
-        "batch doubled": teacher_forced(Oracle(model), prompt.repeat(2, 1), tokens.repeat(2, 1))[: len(prompt)],
-        "row by row": torch.cat([teacher_forced(Oracle(model), p[None], t[None]) for p, t in zip(prompt, tokens)]),
-        "attention by plain matmul": by_matmul,
-    }
-    return {name: float((logits - reference).abs().max()) for name, logits in ways.items()}

@@ -65,7 +65,8 @@ def again(run, change, prompt, tokens):
 
 def forgetful(model, dropout=DROPOUT):
     """A copy of a MiniGPT that has dropout and was left in training mode."""
-    twin = MiniGPT(replace(model.config, dropout=dropout)).to(model.token.weight.dtype)
+    with torch.random.fork_rng(devices=[]):  # its first weights are drawn, and thrown away
+        twin = MiniGPT(replace(model.config, dropout=dropout)).to(model.token.weight.dtype)
     twin.load_state_dict(model.state_dict())
     return twin.train()
 

@@ -23,7 +23,7 @@ def compare(a, b):
         raise ValueError(
             f"two traces of one shape [B, n, V] are needed, none of them empty, not {a.shape} and {b.shape}"
         )
-    gaps = (a.double() - b.double()).abs().amax(-1).nan_to_num(math.inf)  # [B, n]; amax passes a NaN on
+    gaps = (a.double() - b.double()).abs().amax(-1).nan_to_num(math.inf, math.inf)  # [B, n]; amax passes a NaN on
     best = a.double().topk(2, dim=-1).values  # [B, n, 2]
     certified = bool((best[..., 0] - best[..., 1] > 2 * gaps).all())
     step, row = divmod(int(gaps.T.argmax()), len(a))  # transposed: all rows of a step before the next step
