@@ -71,7 +71,6 @@ def by_block(depth):
     title = f"{depth} blocks: the last one gets {approx(post / pre, '×')} the gradient with post-norm"
     alt = "Pre-norm falls from the first block to the last; post-norm stays at about one height."
     plot = lines({kind: (range(depth), v) for kind, v in norms.items()}, title, "block", "gradient norm", alt)
-    plot.figure.axes[0].set_ylim(bottom=0)
     plot.header = ["block", *KINDS]
     plot.rows = [[i, *(approx(norms[kind][i]) for kind in KINDS)] for i in sorted({0, depth // 2, depth - 1})]
     return plot
@@ -82,8 +81,9 @@ def by_depth(depths=(2, 4, 8, 16, 32)):
     last = {kind: [gradient_norms(kind, depth)[-1] for depth in depths] for kind in KINDS}
     title = "Pre-norm: the deeper the stack, the smaller the last block's gradient"
     alt = "Pre-norm falls steadily from 2 to 32 blocks; post-norm does not fall."
-    plot = lines({kind: (depths, v) for kind, v in last.items()}, title, "blocks in the stack", "gradient norm", alt)
-    plot.figure.axes[0].set_ylim(bottom=0)
+    plot = lines(
+        {kind: (depths, v) for kind, v in last.items()}, title, "blocks in the stack", "gradient norm, last block", alt
+    )
     plot.header = ["blocks", *(f"last block, {kind}" for kind in KINDS), *(f"all blocks, {kind}" for kind in KINDS)]
     for i, depth in enumerate(depths):
         whole = [torch.tensor(gradient_norms(kind, depth)).norm() for kind in KINDS]
