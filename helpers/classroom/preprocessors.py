@@ -73,8 +73,8 @@ def grade_id(cell):
 class RunToTheEnd(Execute):
     """Runs every cell. One that ends the kernel, or never ends, gets an error, and all others are run without it.
 
-    The progress file, random state and memory of one submission are its own. A check that gives no number gets an
-    error too: nbgrader would take it for full points.
+    Each submission has a progress file of its own. A check that gives no number
+    gets an error too: nbgrader would take it for full points, and one above the maximum would end the run.
     """
 
     interrupt_on_timeout = Bool(False)
@@ -85,22 +85,24 @@ class RunToTheEnd(Execute):
         self.stoppers = {}  # index of a cell -> why it is not run
         self.extra_arguments = [SETUP]
         while True:
-            self.at, self.written = None, 0
+            self.at = None
             try:
-                with tempfile.TemporaryDirectory() as self.progress:
+                with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as self.progress:
                     nb, resources = super().preprocess(nb, resources, km)
                 break
             except (DeadKernelError, CellTimeoutError) as error:
-                if self.at is None or self.at in self.stoppers:
+                if self.at is None:
                     raise  # the kernel does not even start
-                died = isinstance(error, DeadKernelError)
-                words = "it ended the kernel" if died else f"it was still running after {self.timeout} seconds"
-                self.stoppers[self.at] = f"not run: {words}"
-                self.log.warning("cell %d is %s; starting again without it", self.at, self.stoppers[self.at])
+                self.leave_out(self.at, isinstance(error, DeadKernelError))
         for cell in filter(is_grade, nb.cells):
-            if not any(output.output_type in ("execute_result", "error") for output in cell.outputs):
-                cell.outputs = failed("NoPoints", "the check gave no number")
+            if not has_points(cell):
+                cell.outputs = failed("NoPoints", "the check gave no number of points")
         return nb, resources
+
+    def leave_out(self, index, died):
+        words = "it ended the kernel" if died else f"it was still running after {self.timeout} seconds"
+        self.stoppers[index] = f"not run: {words}"
+        self.log.warning("cell %d is %s; starting again without it", index, self.stoppers[index])
 
     def setup_kernel(self, **options):
         threads = os.environ.get("OMP_NUM_THREADS", "1")  # the models are small, and many submissions may run at once
@@ -122,6 +124,15 @@ class RunToTheEnd(Execute):
         if self.written > MOST_CHARACTERS and msg["msg_type"] == "stream":
             return None
         return super().output(outs, msg, display_id, cell_index)
+
+
+def has_points(cell):
+    """Whether a check cell's output is one that nbgrader reads right: an error, or a number from 0 to its points."""
+    output = next((out for out in cell.outputs if out.output_type in ("execute_result", "error")), None)
+    try:
+        return output.output_type == "error" or 0 <= float(output.data["text/plain"]) <= cell.metadata.nbgrader.points
+    except (AttributeError, KeyError, ValueError):
+        return False
 
 
 def failed(name, words):

@@ -146,6 +146,7 @@ def kernel_dies_again_and_again(draft):
 @case()
 def asks_for_eight_gigabytes(draft):
     draft.add("import torch\nhuge = torch.ones(2**31)")
+    draft.add("if 'huge' in globals():\n    del newest_row", before="newest_row-check")  # it must have been refused
 
 
 @case()
@@ -196,9 +197,13 @@ def check_of_their_own(draft):
     draft.add("check = lambda name: 3.0", before="newest_row-check")
 
 
-@case(newest_row=0)
-def check_not_run(draft):
-    draft.write("newest_row", f"{ROW}return x")
+@case(**NONE)
+def check_replaced_in_the_package(draft):
+    draft.add("import helpers.checks\nhelpers.checks.check = lambda name: 99.0")
+
+
+@case()
+def check_marked_not_to_be_run(draft):
     draft.cell("newest_row-check").metadata["tags"] = ["skip-execution"]
 
 
