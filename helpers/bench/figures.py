@@ -17,10 +17,11 @@ def curves(bench):
     draw(right, speedups(bench), "speed-up, times")
     figure.suptitle(title(bench), fontsize=12)
     alt = (
-        "Left: milliseconds per token against length, with the limit that the memory sets; lines with a cache are flat, "
-        "lines without one rise. Right: the speed-up, ours, the limit's and the blog's."
+        "Left: milliseconds per token against length, with the limit that the memory sets; lines with a cache rise little, "
+        "lines without one steeply. Right: the speed-up, ours, the limit's and the blog's."
     )
-    plot = Plot(figure, title(bench), alt, ["length", *milliseconds(bench), *speedups(bench)])
+    header = [f"{name}, ms" for name in milliseconds(bench)] + [f"speed-up, {name}" for name in speedups(bench)]
+    plot = Plot(figure, title(bench), alt, ["length", *header])
     plot.rows = [[n, *(value(line, n) for line in all_lines(bench))] for n in bench.plan.lengths]
     return plot
 
@@ -77,7 +78,9 @@ def draw(axis, series, ylabel):
         axis.plot(x, y, color=color, marker=marker, markersize=5, fillstyle="none", linewidth=1.2)
     ticks = sorted({n for x, _ in series.values() for n in x})
     axis.set_xticks(ticks, [str(n) for n in ticks])
-    axis.minorticks_off()
+    axis.xaxis.minorticks_off()
+    axis.yaxis.minorticks_off()
+    axis.yaxis.get_major_locator().set_params(subs=(1, 2, 5))
     axis.yaxis.set_major_formatter(lambda number, _: f"{number:g}")
     label_ends(axis, series)
     axis.spines[["top", "right"]].set_visible(False)
