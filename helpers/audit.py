@@ -15,13 +15,13 @@ from . import probes
 from .diagnosis import diagnose
 from .faults import CATALOGUE
 from .inputs import check_decoder, check_prompt
+from .replays import replays
 from .report import VERDICTS, Report, Result, Suspect
 from .scripts import expected, missing, run, scripts
 from .sensitivity import sensitivity
 from .shrink import shortest
 from .subject import builder, in_float64, reference_for, remembered, trait
 from .tolerance import measure
-from .witness import Witness
 
 ROUNDS_ALIKE = 3  # cached within 3 times the uncached rounding: correct decoders give 0.5 to 2
 
@@ -202,7 +202,7 @@ def expected_rows(report, plans, reference):
         return
     for result, plan in zip(report.results, plans):
         if result.rows and result.rows[0] is not None:
-            result.expected_rows = run(plan, Witness(reference)).rows
+            result.expected_rows = replays(reference).run(plan, {})
 
 
 def capacities(reference, decoder):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import chain, islice, product
 
 from .hypotheses import Hypothesis, catalogue
-from .scripts import cost, missing, run
-from .witness import Witness
+from .replays import replays
+from .scripts import cost
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,7 @@ def explain(reference, hypothesis, scripts, traces, tolerance):
     """(Match or None, number of steps reproduced) of one hypothesis over the scripts, stopping at the first mismatch."""
     residual, steps, same_rows = 0.0, 0, True
     for script in scripts:
-        witness = Witness(reference, hypothesis.rules)
-        worst, n, rows = replay(script, witness, traces[script.name], tolerance)
+        worst, n, rows = replay(script, reference, hypothesis, traces[script.name], tolerance)
         residual, steps = max(residual, worst), steps + n
         if worst > tolerance:
             return None, steps
@@ -61,10 +60,8 @@ def explain(reference, hypothesis, scripts, traces, tolerance):
     return Match(hypothesis, residual, where, same_rows), steps
 
 
-def replay(script, witness, trace, tolerance):
+def replay(script, reference, hypothesis, trace, tolerance):
     """(largest difference, steps within the tolerance, equal row counts) of a witness against one recorded trace."""
-    if missing(script, witness):
-        return math.inf, 0, False
     worst, steps = 0.0, 0
 
     def watch(step, logits):
@@ -75,10 +72,10 @@ def replay(script, witness, trace, tolerance):
         steps += worst <= tolerance
         return worst > tolerance
 
-    mine = run(script, witness, watch=watch)
+    held = replays(reference).run(script, hypothesis.rules, watch)
     if worst <= tolerance and steps < len(trace.logits):
         worst = math.inf  # the witness could not go on where the decoder did
-    return worst, steps, all(a == b for a, b in zip(mine.rows, trace.rows) if b is not None)
+    return worst, steps, all(a == b for a, b in zip(held, trace.rows) if b is not None)
 
 
 def one_by_one(reference, hypotheses, failing, traces, tolerance):

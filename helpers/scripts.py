@@ -6,6 +6,7 @@ token history behind it; the reference turns histories into the expected logits.
 
 import inspect
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import torch
 
@@ -28,6 +29,11 @@ class Script:
     about: str
     calls: tuple
     ends: bool = False
+
+    @cached_property
+    def content(self):
+        """Text that tells these calls from others."""
+        return str([[getattr(x, "tolist", lambda x=x: x)() for x in vars(call).values()] for call in self.calls])
 
 
 def cost(script):

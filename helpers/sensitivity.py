@@ -1,19 +1,15 @@
 """Sensitivity: known bugs are injected into this very model, and the audit's scripts must show them."""
 
-import torch
-
 from .hypotheses import catalogue
-from .scripts import cost, expected, run
+from .replays import replays
+from .scripts import cost, expected
 from .subject import remembered
-from .witness import Witness
 
 
 def sensitivity(report, plans, reference):
     """How many known bugs, injected into this model, these scripts would have shown, and which not."""
     ran = [p for p, r in zip(plans, report.results) if r.status != "not exercised" and not p.ends]
-    key = str(
-        [[c.kind, c.value.tolist() if isinstance(c.value, torch.Tensor) else c.value] for p in ran for c in p.calls]
-    )
+    key = "".join(p.content for p in ran)
     seen = remembered(reference, key, lambda: injected(ran, reference, report.tolerance.value))
     missed = [fault for fault, shown in seen.items() if not shown]
     report.caught, report.injected = len(seen) - len(missed), len(seen)
@@ -39,5 +35,5 @@ def shows(hypothesis, plan, reference, right, tolerance):
         found = step < len(right) and float((logits.double() - right[step].double()).abs().max()) > tolerance
         return found
 
-    run(plan, Witness(reference, hypothesis.rules), watch=watch)
+    replays(reference).run(plan, hypothesis.rules, watch)
     return found

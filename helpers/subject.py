@@ -49,10 +49,17 @@ def made(maker, model):
 
 def fresh(decoder):
     """A copy with the same weights and its own caches."""
+    shared = [x for m in modules(decoder) for x in (*m.parameters(), *filter(keeps_nothing, m.modules()))]
     try:
-        return copy.deepcopy(decoder, {id(p): p for m in modules(decoder) for p in m.parameters()})
+        return copy.deepcopy(decoder, {id(x): x for x in shared})
     except Exception:  # noqa: BLE001 - it holds something that cannot be copied: go on with the one there is
         return decoder
+
+
+def keeps_nothing(module):
+    """Whether it is a layer of torch's own that holds its weights alone: copies may share it, and copying is slow."""
+    plain = type(module).__module__.startswith("torch.nn.modules") and not module._modules and not module._buffers
+    return plain and not any(isinstance(value, (torch.Tensor, list)) for value in vars(module).values())
 
 
 def modules(decoder):

@@ -167,10 +167,12 @@ class Witness:
         self.values = [x[parents] for x in self.values]
 
     def fork(self):
-        twin = type(self)(self.reference, self.rules)
-        twin.calls, twin.born = list(self.calls), list(self.born)
-        for name in ("fed", "prompt", "base", "pads", "history", "count"):
-            setattr(twin, name, getattr(self, name))
-        twin.lists = [list(rows) for rows in self.lists]
-        twin.keys, twin.values = list(self.keys), list(self.values)
+        return self.copied(self.rules)
+
+    def copied(self, rules):
+        """Another witness in the same state, under these rules."""
+        twin = type(self)(self.reference, rules)
+        for name, value in vars(self).items():
+            if name != "rules" and name not in self.rules:
+                setattr(twin, name, list(value) if isinstance(value, list) else value)
         return twin

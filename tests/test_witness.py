@@ -6,7 +6,8 @@ import torch
 from helpers.hypotheses import catalogue
 from helpers.model import Config, MiniGPT
 from helpers.reference import MiniGPTReference
-from helpers.scripts import expected, run, scripts
+from helpers.replays import Replays
+from helpers.scripts import Call, Script, expected, run, scripts
 from helpers.witness import Witness
 
 # Harmless in these configurations, for the reason given.
@@ -50,6 +51,46 @@ def test_every_hypothesis_changes_some_logits_unless_it_is_harmless(positions):
         if not any(gap > 1e-9 for script in made for gap in gaps(ref, script, h.rules)[0]):
             silent.add(h.fault)
     assert silent == set(HARMLESS[positions])
+
+
+def everything():
+    """A script with every kind of call in it, two requests, the second of them padded."""
+    ids = torch.arange(40).reshape(2, 20) % 37
+    feed = [Call("decode", ids[:, n]) for n in range(20)]
+    first = [Call("prefill", ids[:, :4]), feed[4], Call("extend", ids[:, 5:8]), *feed[8:10], Call("crop", 8), feed[10]]
+    first += [Call("reorder", torch.tensor([1, 0])), feed[11], Call("fork", "a")]
+    first += [Call("decode", ids[:, 12], on="a"), feed[13], Call("decode", ids[:, 14], on="a")]
+    return Script("everything", "", (*first, Call("prefill", ids[:, :5], torch.tensor([5, 3])), *feed[15:17]))
+
+
+def assert_the_same_answers(replays, script, rules):
+    logits, trace = [], run(script, Witness(replays.reference, rules))
+    rows = replays.run(script, rules, lambda step, answer: logits.append(answer))
+    assert len(logits) == len(trace.logits) and all(map(torch.equal, logits, trace.logits))
+    assert rows == trace.rows
+
+
+def test_calls_that_hypotheses_share_are_what_each_of_them_computes_alone():
+    replays, script = Replays(reference("rope", window=5)), everything()
+    known = catalogue(replays.reference, capacities=[20])
+    for h in known:
+        assert_the_same_answers(replays, script, h.rules)
+    calls = len(replays.kept)
+    assert sum(call == 0 for _, call, _ in replays.kept) < 0.6 * len(known)  # the others share the first prefill
+    for h in known:
+        replays.run(script, h.rules)
+    assert len(replays.kept) == calls  # nothing had to be computed again
+
+
+@pytest.mark.parametrize("room", [0, 2e5])
+def test_pairs_and_forgotten_calls_are_computed_again(room):
+    replays = Replays(reference("rope", window=5), room)
+    known = catalogue(replays.reference, capacities=[20])
+    pairs = [a + b for a, b in zip(known[::5], known[3::5]) if not set(a.rules) & set(b.rules)]
+    assert len(pairs) > 8
+    for both in pairs:
+        assert_the_same_answers(replays, everything(), both.rules)
+        assert 0 <= replays.used <= room
 
 
 def test_double_faults_keep_both_rules():

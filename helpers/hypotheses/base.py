@@ -35,6 +35,7 @@ def only(kind, **rules):
         def chosen(w, *args):
             return rule(w, *args) if w.kind == kind else getattr(type(w), name)(w, *args)
 
+        chosen.kind = kind
         return chosen
 
     return {name: limited(name, rule) for name, rule in rules.items()}
@@ -55,6 +56,7 @@ def in_layer(layer, **rules):
             here = args[0] if name in WITH_LAYER else w.layer
             return rule(w, *args) if here == layer else getattr(type(w), name)(w, *args)
 
+        chosen.kind = getattr(rule, "kind", None)
         return chosen
 
     return {name: limited(name, rule) for name, rule in rules.items()}

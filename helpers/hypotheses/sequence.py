@@ -107,7 +107,7 @@ def overwriting(w, layer):
 
 
 def appends(L):
-    late, frozen = decode(seen=old_only) | {"keep": grown}, decode(keep=old_only)
+    late, frozen = decode(seen=old_only, keep=grown), decode(keep=old_only)
     lost = [
         ("frozen_cache", "the new row is used but not stored", frozen),
         ("frozen_cache", "a new row is neither seen nor stored", frozen | decode(seen=old_only)),
@@ -119,7 +119,7 @@ def appends(L):
     rows = [("attend_then_append", "decode attends first and appends its row afterwards", late), *lost]
     rows += [counting_rows(row) for row in lost]
     for layer in range(L):
-        only_late = in_layer(layer, **decode(seen=old_only)) | {"keep": grown}
+        only_late = in_layer(layer, **decode(seen=old_only)) | decode(keep=grown)
         only_frozen = in_layer(layer, **decode(keep=old_only))
         rows.append(("attend_then_append", f"layer {layer} attends first and appends afterwards", only_late))
         rows.append(("frozen_cache", f"layer {layer} does not store the new row", only_frozen))
