@@ -69,7 +69,7 @@ def by_block(depth):
     norms = {kind: gradient_norms(kind, depth) for kind in KINDS}
     pre, post = (norms[kind][-1] for kind in KINDS)
     title = f"{depth} blocks: the last one gets {approx(post / pre, '×')} the gradient with post-norm"
-    alt = "Pre-norm falls from the first block to the last; post-norm stays at about one height."
+    alt = "Pre-norm falls from the first block to the last; post-norm falls less, or not at all."
     plot = lines({kind: (range(depth), v) for kind, v in norms.items()}, title, "block", "gradient norm", alt)
     plot.header = ["block", *KINDS]
     plot.rows = [[i, *(approx(norms[kind][i]) for kind in KINDS)] for i in sorted({0, depth // 2, depth - 1})]

@@ -29,6 +29,13 @@ def test_the_last_blocks_gradient_falls_with_depth_only_with_pre_norm():
     assert min(post[1:]) > post[0]
 
 
+@pytest.mark.parametrize("n", [2, 5, 12])
+def test_within_a_stack_pre_norm_falls_more(n):
+    """As the panel's sentence says, whatever the depth."""
+    pre, post = (depth.gradient_norms(kind, n) for kind in depth.KINDS)
+    assert pre[-1] / pre[0] < min(0.75, post[-1] / post[0])
+
+
 def test_a_gradient_norm_is_that_of_all_weights_of_its_block(monkeypatch):
     monkeypatch.setattr(depth, "SEEDS", (0,))
     tokens = torch.randint(depth.VOCABULARY, (8, depth.LENGTH + 1), generator=torch.Generator().manual_seed(0))

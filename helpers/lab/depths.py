@@ -13,7 +13,7 @@ def render_depth(depth):
     """The `View` of stacks of `depth` blocks: a line each, and the numbers of the first, middle and last block."""
     norms = {kind: gradient_norms(kind, depth) for kind in KINDS}
     plot = by_block(depth)
-    return View(f"{plot.title}. {plot.alt}", svg.columns(picture(norms, plot.alt), plot.table()))
+    return View(f"{plot.title}. {plot.alt}", picture(norms, plot.alt) + plot.table())
 
 
 def picture(norms, alt):
