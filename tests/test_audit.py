@@ -33,6 +33,12 @@ REFERENCES = {
 }
 
 
+def judged(decoder, **options):
+    """An audit against the reference of the decoder's model: what is measured on that is measured once for all tests."""
+    shared = next((REFERENCES[positions, None] for positions, model in MODELS.items() if decoder.model is model), None)
+    return audit(decoder, shared, **options)
+
+
 def audited(positions, fault_id, **options):
     fault = CATALOGUE[fault_id]
     decoder = faulty(MODELS[positions], fault_id, capacity=CAPACITY if fault.needs == "buffer" else None)
@@ -64,7 +70,7 @@ def test_every_fault_is_flagged_and_named_first(positions, fault_id):
 @pytest.mark.parametrize("name", CONTROLS)
 @pytest.mark.parametrize("positions", ["learned", "rope"])
 def test_controls_are_equal_or_rounding(positions, name):
-    report = audit(control(MODELS[positions], name))
+    report = judged(control(MODELS[positions], name))
     stored = name.startswith("cache in ")
     assert report.verdict == ("rounding" if stored else "equal"), str(report)
     assert report.exit_code == 0 and not report.suspects
@@ -80,7 +86,7 @@ def test_correct_decoders_with_a_feature_are_equal(feature):
 
 
 def test_a_pass_states_its_sensitivity_its_oracle_and_its_certificate():
-    text = str(audit(CachedDecoder(MODELS["learned"])))
+    text = str(judged(CachedDecoder(MODELS["learned"])))
     assert "Verdict: EQUAL" in text and "would have caught" in text
     assert "not exercised: leftpad_arange_pos" in text  # the plain decoder has no prefill(lengths=)
     assert "independent (plain loops" in text and "greedy text is identical" in text
@@ -118,7 +124,7 @@ class Mixed(CachedDecoder):
 
 
 def test_a_bug_outside_the_catalogue_is_an_unknown_pattern():
-    report = audit(Mixed(MODELS["learned"]))
+    report = judged(Mixed(MODELS["learned"]))
     assert report.verdict == "unknown pattern" and not report.suspects and report.exit_code == 1
 
 
@@ -144,7 +150,7 @@ def test_a_decoder_that_is_not_deterministic():
         def decode(self, token):
             return super().decode(token) + torch.randn(1)
 
-    report = audit(Noisy(MODELS["learned"]))
+    report = judged(Noisy(MODELS["learned"]))
     assert report.verdict == "not deterministic" and report.exit_code == 1
 
 
@@ -172,7 +178,7 @@ def test_a_bug_that_only_the_own_dtype_shows_is_no_rounding():
             logits = super().decode(token)
             return logits.roll(1, dims=-1) if logits.dtype == torch.float32 else logits
 
-    report = audit(OnlyInFloat32(MODELS["learned"]))
+    report = judged(OnlyInFloat32(MODELS["learned"]))
     assert report.verdict in ("differs", "unknown pattern") and report.exit_code == 1
     assert report.logic.startswith("float32") and "equal in float64" in str(report) and report.arithmetic > 1000
 
@@ -183,7 +189,7 @@ def test_coarse_arithmetic_in_the_own_dtype_is_rounding():
             logits = super().decode(token)
             return logits.bfloat16().float() if logits.dtype == torch.float32 else logits
 
-    report = audit(Coarse(MODELS["learned"]))
+    report = judged(Coarse(MODELS["learned"]))
     assert report.verdict == "rounding" and report.arithmetic > 3 and report.exit_code == 0
 
 
@@ -196,7 +202,7 @@ def test_a_loop_that_feeds_the_wrong_token_is_found_though_each_step_is_right():
                 logits = self.decode(prompt[:, -1])  # the prompt's last token again, not the one just written
             return torch.stack(tokens, dim=1)
 
-    report = audit(OwnLoop(MODELS["learned"]))
+    report = judged(OwnLoop(MODELS["learned"]))
     assert report.verdict == "differs" and "own loop" in report.summary and not report.test
 
 
@@ -207,7 +213,7 @@ def test_rows_that_reach_other_rows_and_pads_that_are_read_are_noted():
             return logits + 1e-12 * logits.mean(dim=0)  # far below any tolerance, and yet another row's
 
     assert "rows are mixed" in str(audit(Mean(copy.deepcopy(MODELS["learned"]).double())))
-    assert "rows are mixed" not in str(audit(CachedDecoder(MODELS["learned"])))
+    assert "rows are mixed" not in str(judged(CachedDecoder(MODELS["learned"])))
     decoder = faulty(MODELS["learned"], feature="left padding")
     assert "padding is read" not in str(audit(decoder))
 
@@ -229,9 +235,9 @@ def test_an_audit_leaves_the_decoder_as_it_was():
 
 
 def test_the_assertion_carries_the_report():
-    assert assert_cached_equals_uncached(CachedDecoder(MODELS["learned"])).ok
+    assert assert_cached_equals_uncached(CachedDecoder(MODELS["learned"]), REFERENCES["learned", None]).ok
     with pytest.raises(AssertionError, match=r"decode counts .*from 0 again"):
-        assert_cached_equals_uncached(faulty(MODELS["learned"], "pos_restart"))
+        assert_cached_equals_uncached(faulty(MODELS["learned"], "pos_restart"), REFERENCES["learned", None])
 
 
 def test_a_decoder_without_a_known_model_needs_a_reference():

@@ -69,7 +69,7 @@ def test_faults_are_named_and_nobody_is_wrongly_accused(kind):
 
 def test_the_score_tells_a_right_name_from_a_wrong_one():
     w, spec = cases.network("small", "wide", "pairs")
-    report = audit(Decoder(w, spec, changes=(FAULTS["pos_zero"],)), cases.references(w, spec)[None])
+    report = audit(Decoder(w, spec, changes=(FAULTS["pos_zero"],)), cases.references("small", "wide", "pairs")[None])
     assert Row("catalogue", "pos_zero", {"position"}, ["chat"], report).outcome == "named"
     assert Row("catalogue", "pos_zero", {"mask"}, ["chat"], report).outcome == "wrong"
     assert Row("doubles", "two", {"position", "mask"}, ["chat"], report).outcome == "partly"

@@ -1,6 +1,7 @@
 """Networks to audit, and every wrong decoder over them: (name, decoder, families that are a fair answer)."""
 
 from dataclasses import replace
+from functools import lru_cache
 
 from .adapter import Reference
 from .decoder import Decoder
@@ -59,6 +60,8 @@ def doubles(w, spec):
 KINDS = {"catalogue": catalogue, "mutants": mutants, "outside": outside, "doubles": doubles}
 
 
-def references(w, spec):
-    """{span: reference}, shared by all audits of one network: what is measured on it is measured once."""
+@lru_cache(maxsize=2)  # what is measured on a reference takes room
+def references(*names):
+    """{span: reference}, shared by all audits of one network (see `network`): what is measured on it is measured once."""
+    w, spec = network(*names)
     return {span: Reference(w, replace(spec, span=span)) for span in (None, 8)}

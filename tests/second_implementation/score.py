@@ -50,7 +50,7 @@ class Row:
 def rows(kind, size, start, positions, audit, names=None, **options):
     """Audit every decoder of a kind (or those in `names`) over one network. Yields Rows."""
     w, spec = cases.network(size, start, positions)
-    references = cases.references(w, spec)
+    references = cases.references(size, start, positions)
     for name, decoder, truth in cases.KINDS[kind](w, spec):
         if decoder is None or (names and name not in names):
             continue
