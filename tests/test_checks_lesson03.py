@@ -161,7 +161,8 @@ WRONG = {
         ("self.position(positions)", "self.position(positions.clamp(max=self.position.num_embeddings - 1))", "FAIL  past the last of 17 positions it refuses\n        What was seen: 3 tokens at offset 15 gave a result of "
          "shape [4, 3, 23]; expected a ValueError or IndexError.\n        It looks like: positions that are clamped"),
         ("self.position(positions)", "self.position(positions % self.position.num_embeddings)", "or taken modulo the block"),
-        ("self.position(positions)", "self.position.weight[offset : offset + tokens.shape[1]]", "RuntimeError for 3 tokens at offset 15"),
+        ("self.position(positions)", "self.position.weight[offset : offset + tokens.shape[1]]", "3 tokens at offset 15 raised RuntimeError; expected a ValueError or IndexError.\n        It looks like: a slice of the table that came out too short"),
+        (EMBEDDED, f"assert int(positions[-1]) < self.position.num_embeddings\n        {EMBEDDED}", "3 tokens at offset 15 raised AssertionError; expected a ValueError or IndexError.\n        It looks like: an assert"),
         (", cache=None):", "):\n        cache = None", "TypeError, outside the notebook's code, with what it returned: MiniGPT.forward() got an unexpected keyword argument 'cache'"),
         (", offset=0, cache=None):", ", cache=None):\n        offset = 0", "FAIL  the same at offset 6"),
         ("        cache = NoCache() if cache is None else cache\n", "", "'NoneType' object has no attribute 'update'"),
