@@ -6,6 +6,7 @@ import nbformat
 import pytest
 from handed_in import CASES, FULL, LESSON, text
 
+from helpers.classroom.grading import gradebook, scores
 from helpers.learner_report import NOTEBOOKS
 
 TIMEOUT = 20  # seconds a cell; above what a looping check takes, and it is paid for each endless cell
@@ -72,6 +73,14 @@ def test_the_table_is_printed(graded, capsys):
         for name, (_, expected) in CASES.items():
             assert table[name] == [str(sum(expected.values()))]
             print(f"  {name:<40}{table[name][0]:>5}{sum(expected.values()):>10}")
+
+
+def test_a_teachers_own_points_go_before_the_checks_and_stay(graded, course, teacher):
+    with gradebook(course) as book:
+        book.find_grade("newest_row-check", LESSON, LESSON, "wrong").manual_score = 2
+        book.db.commit()
+    code, said = teacher("grade", course, "00", "--student", "wrong")
+    assert code == 0 and scores(course)[LESSON]["wrong"] == CASES["wrong"][1] | {"newest_row": 2}, said
 
 
 def test_nothing_is_written_to_the_teachers_own_progress(graded, own_progress):
