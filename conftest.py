@@ -10,8 +10,22 @@ from helpers.figures import MOVING
 from helpers.progress import VARIABLE
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: a second thread costs small models more than it gives
+os.environ.setdefault("KV_CACHE_BENCH_SIZE", "tiny")  # lesson 07 times a model whose steps take no time; read by its kernel
 
 pytest.register_assert_rewrite("graders")  # a base class of tests; its failures show values as a test file's do
+
+LONG = (  # begun first, so that no process is left with one of them when the others have nothing to do any more
+    "test_audit.py",
+    "test_diagnosis_unseen.py",
+    "test_hf_reenact.py",
+    "test_checks_lesson06.py",
+    "test_hf.py",
+    "test_build.py",
+    "test_html_edition.py",
+    "test_reading_edition.py",
+    ".ipynb",
+    "browser",
+)
 
 begun = {}  # the lesson whose cells run now
 
@@ -25,6 +39,13 @@ def pytest_configure(config):
         # nbval reads the file in the locale's encoding, so it is ASCII: other characters are written as escapes
         file.write_text("".join(lines).encode("ascii", "backslashreplace").decode("ascii"), encoding="ascii")
         config.option.nbval_sanitize_with = str(file)
+
+
+def pytest_collection_modifyitems(items):
+    def place(item):
+        return next((i for i, part in enumerate(LONG) if part in item.nodeid.split("::")[0]), len(LONG))
+
+    items.sort(key=place)  # stable: a file's tests and a lesson's cells stay in their order
 
 
 @pytest.hookimpl(tryfirst=True)

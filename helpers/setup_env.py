@@ -20,7 +20,8 @@ STAMP = VENV / "installed.json"
 NAME = "kv-cache-by-hand"
 OLDEST = (3, 10)
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-PARALLEL = ["-n", "auto", "--dist", "loadfile"]  # a file, and so a lesson, stays in one process; -n 0 takes it back
+# a file, and so a lesson, stays in one process; files go in conftest.py's order, the long ones first; -n 0 takes it back
+PARALLEL = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"]
 ROOM_GB = 4  # what the installation takes at most with a CPU build of torch, caches included
 
 
