@@ -10,7 +10,9 @@ from helpers.figures import MOVING
 from helpers.progress import VARIABLE
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: a second thread costs small models more than it gives
-os.environ.setdefault("KV_CACHE_BENCH_SIZE", "tiny")  # lesson 07 times a model whose steps take no time; read by its kernel
+os.environ.setdefault(
+    "KV_CACHE_BENCH_SIZE", "tiny"
+)  # lesson 07 times a model whose steps take no time; read by its kernel
 
 pytest.register_assert_rewrite("graders")  # a base class of tests; its failures show values as a test file's do
 
