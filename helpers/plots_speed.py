@@ -3,6 +3,8 @@
 As in `plots`: the title says the finding, a table under it holds the numbers.
 """
 
+import itertools
+
 from .bench import BLOG, SHAPES, limit_ms, step_flops
 from .bench.figures import draw
 from .figures import approx
@@ -31,13 +33,13 @@ def blog_against_card():
     """The blog's milliseconds per token beside what its card needs for the bytes and operations of GPT-2's shape."""
     config, lengths = SHAPES["gpt2"], list(BLOG)
     least = {
-        "without: operations": [1e3 * step_flops(config, n, n) / CARD_FLOPS for n in lengths],
-        "with: bytes": [limit_ms(config, n, CARD_BYTES) for n in lengths],
+        "card's limit, without": [1e3 * step_flops(config, n, n) / CARD_FLOPS for n in lengths],
+        "card's limit, with": [limit_ms(config, n, CARD_BYTES) for n in lengths],
     }
     told = {"blog, without": [BLOG[n][0] for n in lengths], "blog, with": [BLOG[n][1] for n in lengths]}
     figure, [axis] = canvas(7.5, 3.6)
     draw(axis, {name: (lengths, ms) for name, ms in (told | least).items()}, "ms per token")
-    times = told["blog, with"][-1] / least["with: bytes"][-1]
+    times = told["blog, with"][-1] / least["card's limit, with"][-1]
     title = f"At 1,024 tokens the blog's cached step takes {times:.0f} times what its card needs"
     axis.set_title(title, fontsize=12, loc="left")
     alt = (
@@ -56,7 +58,9 @@ def curves(ms, speedups):
         draw(axis, {name: (list(line), list(line.values())) for name, line in series.items()}, ylabel)
     lengths = sorted(next(iter(ms.values())))
     first = next(iter(speedups.values()))
-    title = f"From {lengths[0]} to {lengths[-1]} tokens the speed-up grows {approx(first[lengths[-1]] / first[lengths[0]], '×')}"
+    short, long = lengths[0], lengths[-1]
+    grown = f"grows {approx(first[long] / first[short], '×')}"
+    title = f"From {short} to {long} tokens the speed-up {grown}, the blog's {BLOG[1024][2] / BLOG[64][2]:.0f} ×"
     figure.suptitle(title, fontsize=12)
     alt = (
         "Left: milliseconds per token against length, a line that rises without a cache and a nearly flat one with it. "
@@ -76,12 +80,16 @@ def roofline(points, bandwidth, flops):
     axis.plot(xs, [min(x * bandwidth, flops) / 1e9 for x in xs], color=BLACK, linewidth=1.5)
     axis.annotate("what memory and cores allow", (xs[-1], flops / 1e9), (0, 5), textcoords="offset points", ha="right")
     rows = []
+    below = itertools.cycle(
+        (3, -4, -13, -13)
+    )  # points at the left stand on each other, those at the right under the roof
     for ((name, (done, _, seconds)), x), (color, marker) in zip(zip(points.items(), intensities), STYLES):
         y, roof = done / seconds / 1e9, min(x * bandwidth, flops) / 1e9
         axis.plot([x], [y], color=color, marker=marker, markersize=9, fillstyle="none", linestyle="none")
-        axis.annotate(name, (x, y), (9, -4), textcoords="offset points", color=color, fontsize=9)
+        axis.annotate(name, (x, y), (9, next(below)), textcoords="offset points", fontsize=9)
         rows.append([name, approx(x), approx(y, "GFLOP/s"), approx(roof, "GFLOP/s"), approx(100 * y / roof, "%")])
     axis.set(xscale="log", yscale="log", xlabel="operations per byte read", ylabel="GFLOP/s")
+    axis.set_ylim(top=2 * flops / 1e9)
     axis.spines[["top", "right"]].set_visible(False)
     title = "A cached step waits for the memory, a pass without a cache for the cores"
     axis.set_title(title, fontsize=12, loc="left")
@@ -106,6 +114,6 @@ def parts(splits, title):
     axis.legend(loc="upper center", bbox_to_anchor=(0.45, -0.25), ncols=len(PARTS), frameon=False, fontsize=9)
     axis.spines[["top", "right"]].set_visible(False)
     axis.set_title(title, fontsize=12, loc="left")
-    alt = "One bar a cache and length, in four parts: only the part of the cache's writes grows with a concatenated cache."
+    alt = "One bar a cache and length, in four parts: the cache's writes grow with the length for the concatenated cache alone."
     rows = [[name, *(approx(split.get(part, 0.0)) for part in PARTS)] for name, split in splits.items()]
     return Plot(figure, title, alt, ["ms of", *(WORDS.get(part, part) for part in PARTS)], rows)

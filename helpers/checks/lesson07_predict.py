@@ -109,14 +109,14 @@ def predicted(answer, config, length, bandwidth, flops, band=BAND, looks=None):
     wrong = mistakes(config, length, bandwidth, flops).items()
     known = next((words for words, ms in wrong if not near(ms, right, band) and near(got, ms, 1.02)), looks)
     case = f"{weight_bytes(config) / 1e6:,.0f} MB of weights, {config.kv_heads} of {config.n_heads} heads have keys"
-    machine = f"{length:,} tokens, {bandwidth / 1e9:g} GB/s, {flops / 1e9:g} GFLOP/s"
+    machine = f"{length:,} tokens, {bandwidth / 1e9:g} GB/s, {flops / 1e9:,.0f} GFLOP/s"
     raise Wrong(f"{case}, {machine}: got {got:.4g} ms, expected {right:.4g} ms", known)
 
 
 @predict_ms.check("a short text: the weights go through the memory")
 def _(answer):
-    predicted(answer, GPT2, 64, 20e9, 1e12)
-    predicted(answer, SMALL, 64, 50e9, 1e12)
+    predicted(answer, GPT2, 64, 20e9, 5e12)
+    predicted(answer, SMALL, 64, 50e9, 5e12)
 
 
 @predict_ms.check("a long text: the K/V rows do, too, and shared heads have fewer")
@@ -176,9 +176,8 @@ def rates(config, length, without_ms, with_ms):
 def rate_mistakes(which, config, length, without_ms, with_ms):
     """Known mistakes of the first or second rate -> what each of them gives."""
     right, rows = rates(config, length, without_ms, with_ms)[which], rows_bytes(config, length)
-    powers = {
-        10.0**power: "a power of ten off: milliseconds, bytes or operations" for power in (-9, -6, -3, 3, 6, 9, 12)
-    }
+    factors = (10.0**power for power in (-9, -6, -3, 3, 6, 9, 12))
+    powers = {f"{factor:g} times as much: powers of ten of a unit": factor * right for factor in factors}
     if which == 0:
         special = {
             "the other column's milliseconds": read_bytes(config, length) / without_ms / 1e6,
@@ -191,7 +190,7 @@ def rate_mistakes(which, config, length, without_ms, with_ms):
             "the operations of one token; without a cache all of them are computed": step_flops(config, 1, length) / without_ms / 1e9,
             "multiply-adds; a product and a sum are two operations": right / 2,
         }  # fmt: skip
-    return special | {words: factor * right for factor, words in powers.items()}
+    return special | powers
 
 
 def rate_is(answer, which, tables):
