@@ -22,7 +22,7 @@ def collect(course, folder):
     if not folder.is_dir():
         raise ClassError(f"{folder} is no folder: put the files that were handed in into one")
     with tempfile.TemporaryDirectory() as unpacked:
-        found, refused = sort(folder, Path(unpacked), [path.name for path in (course / "release").iterdir()])
+        found, refused = sort(folder, Path(unpacked), [path.name for path in (course / "source").iterdir()])
         for (lesson, student), paths in found.items():
             if len(paths) > 1:
                 refused.append((", ".join(paths.values()), f"{len(paths)} files of {student} for {lesson}: keep one"))

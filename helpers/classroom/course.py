@@ -1,6 +1,7 @@
 """A course folder of nbgrader's, made from notebooks/solutions: settings, sources, the notebooks to hand out."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -81,5 +82,11 @@ def run(converter, course, lesson, student="*"):
     step.force = True
     outcome = capture_log(step)
     if not outcome["success"]:
-        raise ClassError(outcome.get("log") or outcome["error"])
+        raise ClassError(reason(outcome.get("log") or outcome["error"]))
     return outcome.get("log", "")
+
+
+def reason(log):
+    """The exception that nbgrader's log ends in, in one line."""
+    found = re.findall(r"(?m)^    ([A-Za-z_][\w.]*: .+)$", log)  # it indents its tracebacks by four
+    return found[-1] if found else log.strip().splitlines()[-1]

@@ -2,7 +2,6 @@
 
 import contextlib
 import csv
-import re
 import shutil
 
 from nbgrader.api import Gradebook, MissingEntry
@@ -28,7 +27,7 @@ def grade(course, lesson, student):
         run(GenerateFeedback, course, lesson, student)
     except ClassError as error:
         forget(course, lesson, student)
-        return reason(str(error))
+        return str(error)
 
 
 def forget(course, lesson, student):
@@ -41,16 +40,20 @@ def forget(course, lesson, student):
         book.db.commit()
 
 
-def reason(log):
-    """The exception that nbgrader's log ends in, in one line."""
-    found = re.findall(r"(?m)^    ([A-Za-z_][\w.]*: .+)$", log)  # it indents its tracebacks by four
-    return found[-1] if found else log.strip().splitlines()[-1]
-
-
 def gradebook(course):
     """nbgrader's database of the course; to be used in a `with`."""
     _, directory = opened(course)
     return Gradebook(directory.db_url, directory.course_id)
+
+
+def worth(course):
+    """{lesson: {exercise: points to be had}}, as it was released."""
+    with gradebook(course) as book:
+        return {a.name: {c.name.removesuffix("-check"): c.max_score for c in cells(a)} for a in book.assignments}
+
+
+def cells(assignment):
+    return [cell for notebook in assignment.notebooks for cell in notebook.grade_cells]
 
 
 def scores(course, names=()):

@@ -4,11 +4,10 @@ import sys
 import time
 import warnings
 
-from ..checks import EXERCISES
 from .collecting import collect
 from .command import parser
 from .course import ClassError, release
-from .grading import grade, scores, submissions, write_csv
+from .grading import grade, scores, submissions, worth, write_csv
 
 warnings.filterwarnings("ignore", module="nbgrader")  # its own, about its database
 
@@ -25,7 +24,7 @@ def main(arguments):
 
 def release_step(options):
     for lesson in release(options.course, options.lessons):
-        print(f"released {lesson}: {sum(of_lesson(lesson).values())} points")
+        print(f"released {lesson}: {sum(worth(options.course)[lesson].values()):g} points")
     print(f"Hand out what lies in {options.course / 'release'}.")
     return 0
 
@@ -56,10 +55,10 @@ def grade_step(options):
 
 
 def scores_step(options):
-    found = scores(options.course, options.lessons)
-    print("\n".join(table(found)))
+    found, of = scores(options.course, options.lessons), worth(options.course)
+    print("\n".join(table(found, of)))
     rows = [
-        (lesson, student, exercise, "" if points is None else f"{points:g}", EXERCISES[exercise].points)
+        (lesson, student, exercise, "" if points is None else f"{points:g}", f"{of[lesson][exercise]:g}")
         for lesson, students in found.items()
         for student, exercises in students.items()
         for exercise, points in exercises.items()
@@ -69,16 +68,11 @@ def scores_step(options):
     return 0
 
 
-def of_lesson(lesson):
-    """{exercise: points to be had} of a lesson, named as its file is."""
-    return {name: exercise.points for name, exercise in EXERCISES.items() if exercise.lesson == lesson[:2]}
-
-
-def table(found):
+def table(found, of):
     """Lines with a row for each student and a column for each lesson; `?` where a person must look."""
     students = sorted({student for students in found.values() for student in students})
     wide = max(map(len, [*students, "of"]), default=2)
-    rows = [("", [lesson[:2] for lesson in found]), ("of", [f"{sum(of_lesson(lesson).values())}" for lesson in found])]
+    rows = [("", [lesson[:2] for lesson in found]), ("of", [f"{sum(of[lesson].values()):g}" for lesson in found])]
     rows += [(student, [total(found[lesson].get(student)) for lesson in found]) for student in students]
     return [name.ljust(wide) + "".join(cell.rjust(6) for cell in cells) for name, cells in rows]
 

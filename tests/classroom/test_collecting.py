@@ -17,7 +17,7 @@ A, B = "00_start_here", "05_prefill_and_decode"
 @pytest.fixture
 def course(tmp_path):
     for lesson in (A, B):
-        (tmp_path / "course" / "release" / lesson).mkdir(parents=True)
+        (tmp_path / "course" / "source" / lesson).mkdir(parents=True)
     (tmp_path / "course" / SETTINGS).write_text(CONFIG, encoding="utf-8")
     return tmp_path / "course"
 
@@ -92,7 +92,8 @@ def test_the_table_says_what_is_missing_and_what_a_person_must_look_at():
         A: {"ada": {"newest_row": 3.0, "answer_00_1": 0.0}, "eve": {"newest_row": None, "answer_00_1": 1.0}},
         B: {},
     }
-    assert [line.split()[1:] for line in table(found)[2:]] == [["3", "-"], ["?", "-"]]
+    lines = table(found, {A: {"newest_row": 3.0, "answer_00_1": 1.0}, B: {"prefill": 9.0}})
+    assert [line.split() for line in lines[1:]] == [["of", "4", "9"], ["ada", "3", "-"], ["eve", "?", "-"]]
     assert total({"a": 0.5, "b": 1.0}) == "1.5" and total({"a": 0.0}) == "0"
 
 
