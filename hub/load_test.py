@@ -49,11 +49,12 @@ def main(arguments=None):
 
 
 class Class:
-    """What the learners of one run met: `times` per step, `memory` in MB per lesson, `failures` in words."""
+    """What the learners of one run met: `times` per step, `memory` (MB) and `cpu` (seconds) of
+    a learner's server and kernel at the end of each lesson, `failures` in words."""
 
     def __init__(self):
         self.times = {step: [] for step in STEPS}
-        self.memory, self.cpu, self.failures = {"05": [], "06": []}, [], []
+        self.memory, self.cpu, self.failures = {"05": [], "06": []}, {"05": [], "06": []}, []
         self.lock = threading.Lock()
 
     @contextmanager
@@ -90,7 +91,7 @@ class Class:
         own_progress(kernel, learner.name, number)
         with self.lock:
             self.memory[number].append(proportional_mb(learner.name))
-            self.cpu.append(cpu_seconds(learner.name))
+            self.cpu[number].append(cpu_seconds(learner.name))
         learner.close(session)
 
     def figures(self):
@@ -104,7 +105,9 @@ class Class:
             lines.append(f"| {step} | {len(times)} | {figures} |")
         for number, memory in self.memory.items():
             if memory:
-                lines.append(f"\nlesson {number}: {summary(memory)[0]:.0f} MB a learner, at most {max(memory):.0f}")
+                middle, most = summary(memory)
+                cpu = summary(self.cpu[number])[0]
+                lines.append(f"\nlesson {number}: {middle:.0f} MB a learner, at most {most:.0f}; {cpu:.0f} CPU seconds")
         lines.append(f"\n{len(self.failures)} failures")
         return "\n".join(lines + self.failures)
 

@@ -148,10 +148,14 @@ def test_the_report_counts_who_came_how_far():
     for seconds in (2.0, 4.0, 9.0):
         run.note("run lesson 05", seconds)
     run.memory["05"] += [400.0, 500.0]
+    run.cpu["05"] += [11.0, 12.0, 20.0]
     run.failures.append("learner03: KernelError: gone")
     text = run.table()
     assert "| run lesson 05 | 3 | 4.0 | 9.0 |" in text and "| run lesson 06 | 0 | – | – |" in text
-    assert "lesson 05: 450 MB a learner, at most 500" in text and "1 failures\nlearner03: KernelError: gone" in text
+    assert (
+        "lesson 05: 450 MB a learner, at most 500; 12 CPU seconds" in text
+        and "1 failures\nlearner03: KernelError: gone" in text
+    )
 
 
 def test_the_toggles_that_are_pressed_exist_in_the_lab():
