@@ -98,48 +98,27 @@ def _(answer):
     found(answer, trace(), equal, (1, 1, 0.5, True), "0.5 in row 0 at step 3, in rows 1 and 2 at step 1", by_row)
 
 
+# The lead is 8 everywhere, 4 in row 1 at step 3: what is added at (row, step, token), (step, row, difference, certified)
+CERTIFIED = (
+    ({(1, 3, 0): 1.75}, (3, 1, 1.75, True), "a lead of 4, a difference of 1.75", "more than twice is enough"),
+    ({(1, 3, 0): 2.5}, (3, 1, 2.5, False), "a lead of 4, a difference of 2.5",
+     "the lead compared with the difference once: the best may fall and the second rise, each by that much"),
+    ({(1, 3, 0): 2.0}, (3, 1, 2.0, False), "a lead of 4, a difference of 2",
+     "`>=` where more is asked: at exactly twice the two may tie"),
+    ({(0, 0, 0): 3.0}, (0, 0, 3.0, True), "a difference of 3 at a lead of 8, a lead of 4 elsewhere",
+     "one lead and one difference for the whole trace; each step of each row has its own"),
+    ({(0, 0, 0): 3.0, (1, 3, 0): 2.5}, (0, 0, 3.0, False), "a difference of 3 at a lead of 8, one of 2.5 at a lead of 4",
+     "certified at the place of the largest difference only, or because the best token is the same"),
+)  # fmt: skip
+
+
 @compare.check("certified: the best token leads by more than twice the difference, at each step of each row")
 def _(answer):
-    once = "the lead compared with the difference once: the best may fall and the second rise, each by that much"
-    tie = {"certified": "`>=` where more is asked: at exactly twice the two may tie"}
-    own_place = "one lead and one difference for the whole trace; each step of each row has its own"
-    second = {"certified": "the same best token is no certificate: with a little less lead it would be another"}
-    found(
-        answer,
-        trace(),
-        changed(1.75, (1, 3, 0)),
-        (3, 1, 1.75, True),
-        "a lead of 4, a difference of 1.75",
-        {"certified": "more than twice is enough"},
-    )
-    found(
-        answer,
-        trace(),
-        changed(2.5, (1, 3, 0)),
-        (3, 1, 2.5, False),
-        "a lead of 4, a difference of 2.5",
-        {"certified": once},
-    )
-    found(answer, trace(), changed(2.0, (1, 3, 0)), (3, 1, 2.0, False), "a lead of 4, a difference of 2", tie)
-    found(
-        answer,
-        trace(),
-        changed(3.0, (0, 0, 0)),
-        (0, 0, 3.0, True),
-        "a difference of 3 at a lead of 8, a lead of 4 elsewhere",
-        {"certified": own_place},
-    )
-    hidden = changed(2.5, (1, 3, 0), base=changed(3.0, (0, 0, 0)))
-    found(
-        answer,
-        trace(),
-        hidden,
-        (0, 0, 3.0, False),
-        "a difference of 3 at a lead of 8, one of 2.5 at a lead of 4",
-        {"certified": "certified at the place of the largest difference only; every place counts"},
-    )
-    near = changed(-7.9375, *((row, step, 2) for row in range(B) for step in range(N)), base=changed(-4.0, (1, 3, 5)))
-    found(answer, near, changed(0.046875, (2, 4, 5), base=near), (4, 2, 0.046875, False), "a lead of 0.0625, a difference of 0.046875", second)  # fmt: skip
+    for added, right, when, looks in CERTIFIED:
+        b = trace()
+        for place, value in added.items():
+            b[place] += value
+        found(answer, trace(), b, right, when, {"certified": looks})
 
 
 @compare.check("a NaN is an infinite difference, wherever it stands")
