@@ -76,7 +76,7 @@ def roofline(points, bandwidth, flops):
     """Where computations `{name: (operations, bytes, seconds)}` stand under this machine's roof: GFLOP/s over FLOP/byte."""
     figure, [axis] = canvas(8, 4)
     intensities = [done / read for done, read, _ in points.values()]
-    xs = [10 ** (power / 8) for power in range(-8, 33)]
+    xs = [0.1, flops / bandwidth, 1e4]
     axis.plot(xs, [min(x * bandwidth, flops) / 1e9 for x in xs], color=BLACK, linewidth=1.5)
     axis.annotate("what memory and cores allow", (xs[-1], flops / 1e9), (0, 5), textcoords="offset points", ha="right")
     rows = []
