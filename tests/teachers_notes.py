@@ -88,8 +88,10 @@ def wrong_answers(name, table):
             if words:
                 found.setdefault(words[1], (float(result), example(old, new)))
     rows = [f"| {cell(words)} | {code} | {points:g} |" for words, (points, code) in found.items()]
-    head = f"### `{name}`, {EXERCISES[name].points} points\n\n| it looks like | for example | points |\n|---|---|---|\n"
-    return head + "\n".join(rows) + "\n"
+    head = f"### `{name}`, {EXERCISES[name].points} points\n\n"
+    if not rows:
+        return head + "Its check says what it saw, and names no mistake.\n"
+    return head + "| it looks like | for example | points |\n|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
 def example(old, new):

@@ -1,0 +1,12 @@
+"""The teacher's notes hold what the check of every wrong answer in every table says now."""
+
+import subprocess
+import sys
+
+from helpers.setup_env import ROOT
+
+
+def test_the_notes_are_current():
+    command = [sys.executable, str(ROOT / "tests" / "teachers_notes.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
