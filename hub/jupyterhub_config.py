@@ -58,4 +58,3 @@ c.Spawner.environment = {
     "OMP_NUM_THREADS": "1",  # the models are small: threads of many learners would only wait for one another
 }
 c.Spawner.start_timeout = c.Spawner.http_timeout = 180  # a whole class may log in at once
-c.JupyterHub.concurrent_spawn_limit = 10

@@ -10,7 +10,7 @@ from .kernel import Kernel
 
 
 class LearnerError(Exception):
-    """The hub or the learner's server refused something; the message has its answer."""
+    """The hub or the learner's server refused something; the message says what it was asked."""
 
 
 class Learner:
@@ -67,5 +67,5 @@ class Learner:
 def good(answer):
     """The answer, or LearnerError with what it said."""
     if not answer.ok:
-        raise LearnerError(f"{answer.request.method} {answer.url}: {answer.status_code} {answer.text[:300]}")
+        raise LearnerError(f"{answer.request.method} {answer.url}: {answer.status_code} {answer.reason}")
     return answer

@@ -63,6 +63,12 @@ def test_a_name_that_would_lead_out_of_the_folder_is_refused(config, name):
     assert pattern.match("ada-2") and not pattern.match(name)  # the hub asks `match`
 
 
+def test_a_whole_class_may_log_in_at_once(config):
+    """A lower limit than the hub's own (100) would refuse the eleventh learner in place of letting them wait."""
+    assert "concurrent_spawn_limit" not in config["c"].JupyterHub
+    assert config["c"].Spawner.start_timeout >= 120 and config["c"].Spawner.http_timeout >= 120
+
+
 def test_memory_and_cores_of_a_class():
     one = Measured(memory_mb=400, cpu_seconds=12)
     assert sizing.memory_gb(20, one, hub_mb=300) == pytest.approx(1.5 * 8.3)
