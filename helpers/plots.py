@@ -142,7 +142,7 @@ def masks(named, kept, title, alt):
         axis.set_xticks(range(S))
         axis.set_yticks(range(T))
         axis.set_title(name, fontsize=10)
-    axes[0].set_ylabel("query")
+    axes[0].set_ylabel("query, by its position" if kept else "query")
     figure.suptitle(title, fontsize=12)
     return Plot(figure, title, alt)
 

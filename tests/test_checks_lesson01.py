@@ -36,7 +36,8 @@ WRONG = {
          "FAIL  torch's attention with it gives the last 3 of all 7 rows"),
     ],
     "additive_mask": [
-        ("hidden = ~causal", "hidden = causal", "the other convention: True must mean *may attend*"),
+        ("hidden = ~causal", "hidden = causal", "16 of 16 numbers of the mask for 4 queries and 4 keys differ; the first at T=0, S=0: got -inf, expected 0.\n"
+         "        It looks like: 0 and -inf exchanged: 0 where the query may attend"),
         ("-torch.inf", "-1e9", "holds -1e+09; expected 0 where visible and -inf where hidden.\n        It looks like: -1e9 or the like"),
         ("-torch.inf", "torch.finfo(dtype).min", "-1e9 or the like: a fully masked row then sees every key"),
         ("-torch.inf", "torch.inf", "are not finite"),
@@ -44,8 +45,8 @@ WRONG = {
         ("torch.zeros(t_query, t_key, dtype=dtype).masked_fill(hidden, -torch.inf)", "hidden.to(dtype) * -torch.inf", "are NaN.\n        It looks like: 0 times infinity is NaN"),
         ("torch.zeros(t_query, t_key, dtype=dtype).masked_fill(hidden, -torch.inf)", "~hidden", "is torch.bool; expected torch.float32, numbers to add"),
         ("torch.zeros(t_query", "torch.ones(t_query", "holds 1; expected 0 where visible"),
-        ("dtype=dtype)", "dtype=torch.float32)", "FAIL  the dtype that is asked for: float64 and float16\n        What was seen: the mask for 2 and 5 is torch.float32"),
-        ("tril(t_key - t_query)", "tril()", "FAIL  a rectangle: 3 queries, 7 keys\n        What was seen: 12 of 21 numbers of the mask for 3 and 7 (True stands for 0)"),
+        ("dtype=dtype)", "dtype=torch.float32)", "FAIL  the dtype that is asked for: float64 and float16\n        What was seen: the mask for 2 queries and 5 keys is torch.float32"),
+        ("tril(t_key - t_query)", "tril()", "FAIL  a rectangle: 3 queries, 7 keys\n        What was seen: 12 of 21 numbers of the mask for 3 queries and 7 keys differ; the first at T=0, S=1: got -inf, expected 0"),
         ("tril(t_key - t_query)", "tril(t_key - t_query - 1)", "a token does not see itself"),
         ("    return torch.zeros(t_query, t_key, dtype=dtype).masked_fill(hidden, -torch.inf)",
          "    torch.zeros(t_query, t_key, dtype=dtype).masked_fill(hidden, -torch.inf)", "None (is a `return` missing?)"),
@@ -78,6 +79,8 @@ WRONG = {
          "FAIL  scores of 1000, visible and hidden\n        What was seen: "),
         ("scores.masked_fill(~mask, -torch.inf).softmax(-1)",
          "(scores - scores.amax(-1, keepdim=True)).exp() * mask; weights = weights / weights.sum(-1, keepdim=True)", "the largest *visible* score of the row"),
+        ("scores.masked_fill(~mask, -torch.inf).softmax(-1)", "scores.softmax(-1) * mask; weights = weights / weights.sum(-1, keepdim=True)",
+         "a hidden 1000 beside which the visible weights round to 0"),
         ("scores.masked_fill(~mask, -torch.inf)", "(scores + mask)", "differ"),
         ("weights.masked_fill(~mask, 0)", "weights.masked_fill(~mask, 0), mask", "the weights is a tuple"),
         ("    weights = scores", "    mask = mask[0, 0] if mask.dim() == 4 else mask\n    weights = scores", "FAIL  a mask for each row of the batch, [B, 1, T, S]"),
@@ -93,8 +96,13 @@ WRONG = {
         ("k_valid[:, None, :]", "k_valid[:, :, None]", "RuntimeError, in mask_from, line"),
         ("age < window", "age <= window", "a window one too long: `<=` for `<`"),
         ("age < window", "age < window - 1", "a window one too short"),
-        ("if window is not None:", "if False:", "FAIL  a window of 3 shows 3 keys\n        What was seen: 20 of 56 numbers of the mask differ; the first at B=0, 1=0, T=0, S=0: got True, "
+        ("if window is not None:", "if False:", "FAIL  a window of 3 shows 3 keys\n        What was seen: 20 of 56 numbers of the mask differ; the first at B=0, T=0, S=0: got True, "
          "expected False.\n        It looks like: a window that is not used"),
+        ("mask & (age < window)", "mask & (k_pos > k_pos.amax(-1, keepdim=True) - window)[:, None, :]",
+         "a window counted from the newest key: each query has its own"),
+        ("(age >= 0)", "torch.ones_like(age).bool().tril(k_pos.shape[1] - q_pos.shape[1])",
+         "FAIL  keys in another order, as in a ring buffer\n        What was seen: 2 of 8 numbers of the mask differ; the first at B=0, T=0, S=0: got True, "
+         "expected False.\n        It looks like: the future told by columns, the window by positions"),
         ("mask = mask & (age < window)", "mask = (age.abs() < window) & k_valid[:, None, :]", "a window to both sides: the future is visible"),
         ("mask = mask & (age < window)", "mask = (age < window) & k_valid[:, None, :]", "a window in the place of the causal condition"),
         ("return mask[:, None]", "return mask", "the axis for the heads is missing"),

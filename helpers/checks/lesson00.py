@@ -101,9 +101,9 @@ Question(
     right=3,
     reasons={
         1: "A pass says something too: this much is right",
-        2: "The FAIL is the row that helps most",
-        3: "A row with -- was not run: after a FAIL the rest would only repeat it. It may pass or fail",
-        5: "The rows with -- were not run",
+        2: "The FAIL counts too: it is the row that helps most",
+        3: "A row with -- was not compared: it may pass or fail",
+        5: "The rows with -- were not compared",
     },
     hints=("Look at the sample with a mistake in it: what does it say behind --?",),
 )
@@ -111,7 +111,7 @@ Question(
 Question(
     name="answer_00_2",
     lesson="00",
-    text="The second note at the top reads well, no shape was wrong and no error was raised. What is known about its cache?",
+    text="Somebody's cached decoder writes a note that reads well; no shape was wrong, no error was raised. What is known about its cache?",
     options={
         "a": "it is right: a wrong cache would write nonsense",
         "b": "nothing yet: fluent text and right shapes do not show that the logits are those of a run without a cache",
@@ -119,17 +119,17 @@ Question(
     },
     right="b",
     reasons={
-        "a": "The cell below that note marks three values that are wrong in it",
+        "a": "The second note at the top reads well too, and three of its values are wrong",
         "b": "So the course compares logits, at every step, with a run that has no cache",
         "c": "With greedy decoding and a right cache the two notes are equal, up to rounding in the logits",
     },
-    hints=("Which of the two notes would you have signed?",),
+    hints=("Did the second note at the top read worse than the first?",),
 )
 
 Question(
     name="answer_00_3",
     lesson="00",
-    text="You solved an exercise, closed the lab and opened it the next day. The check cell was not run again. What does the board say?",
+    text="You solved an exercise, closed the lab and opened it the next day. The check cell was not run again. What does the board at the end of this lesson say?",
     options={
         "a": "the exercise is open: the kernel is a new one",
         "b": "solved: the best points are kept in a file outside the lessons",
@@ -141,5 +141,5 @@ Question(
         "b": "And worse points never replace better ones",
         "c": "The notebook keeps your code, the progress file your points; the board reads the second",
     },
-    hints=("Read the paragraph above the board.",),
+    hints=("Read *What is kept*, above the question.",),
 )

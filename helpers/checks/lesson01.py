@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from ..cache import causal_mask as triangle
-from .compare import compare, tensor_like, within
+from .compare import compare, number, tensor_like, within
 from .registry import Exercise, Wrong
 
 ROUNDING = 1e-12  # float64: what a right attention may differ by
@@ -44,8 +44,12 @@ def likeness(got, mistakes):
         return next((words for words, mask in mistakes.items() if torch.equal(got, mask)), None)
 
 
+def named(T, S):
+    return f"the mask for {T} quer{'y' if T == 1 else 'ies'} and {S} key{'' if S == 1 else 's'}"
+
+
 def mask_is(got, T, S):
-    what = f"the mask for {T} quer{'y' if T == 1 else 'ies'} and {S} key{'' if S == 1 else 's'}"
+    what = named(T, S)
     if isinstance(got, torch.Tensor) and got.shape == (T, S) and got.dtype != torch.bool:
         raise Wrong(
             f"{what} is {got.dtype}; expected torch.bool",
@@ -110,7 +114,7 @@ additive_mask = Exercise(
 
 def additive_is(got, T, S, dtype=torch.float32):
     """0 where visible, -inf where hidden, in `dtype`; raises `Wrong`. Infinity is meant here, so it is no defect."""
-    right, what = triangle(T, S), f"the mask for {T} and {S}"
+    right, what = triangle(T, S), named(T, S)
     if isinstance(got, torch.Tensor) and got.dtype == torch.bool:
         raise Wrong(f"{what} is torch.bool; expected {dtype}, numbers to add")
     finite = torch.where(got == -torch.inf, -1, got) if isinstance(got, torch.Tensor) else got
@@ -121,10 +125,19 @@ def additive_is(got, T, S, dtype=torch.float32):
     if other.any():
         looks = "-1e9 or the like: a fully masked row then sees every key" if float(got[other].min()) < -1e3 else None
         raise Wrong(f"{what} holds {float(got[other][0]):g}; expected 0 where visible and -inf where hidden", looks)
-    try:
-        compare(got == 0, right, 0, "T S", f"{what} (True stands for 0)")
-    except Wrong as wrong:
-        raise Wrong(wrong.seen, likeness(got == 0, mask_mistakes(T, S))) from None
+    halves_are(got, right, what)
+
+
+def halves_are(got, right, what):
+    """Raise `Wrong` unless the 0 and -inf of `got` stand where `right`, a boolean mask, is True and False."""
+    expected = torch.zeros(right.shape).masked_fill(~right, -torch.inf)
+    wrong = got != expected
+    if wrong.any():
+        t, s = wrong.nonzero()[0].tolist()
+        seen = f"{int(wrong.sum())} of {wrong.numel()} numbers of {what} differ; the first at T={t}, S={s}: "
+        seen += f"got {number(got[t, s])}, expected {number(expected[t, s])}"
+        exchanged = {"0 and -inf exchanged: 0 where the query may attend": ~right}
+        raise Wrong(seen, likeness(got == 0, exchanged | mask_mistakes(*right.shape)))
 
 
 for when, T, S in (("a square: 4 queries, 4 keys", 4, 4), ("a rectangle: 3 queries, 7 keys", 3, 7)):

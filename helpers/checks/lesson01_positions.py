@@ -50,13 +50,17 @@ class Batch:
         }
         if self.window is not None:
             column = torch.arange(S - T, S)[:, None] - torch.arange(S)  # [T, S]: as age, if columns were positions
+            recent = (age < self.window) & valid
+            newest = (self.k.amax(-1)[:, None] - self.k < self.window)[:, None, None, :]  # [B, 1, 1, S]
             known |= {
                 "columns compared in the place of positions": valid & (column >= 0) & (column < self.window),
                 "a window one too short: it must show w keys, the token itself among them": self.right(reach=-1),
                 "a window one too long: `<=` for `<`": self.right(reach=1),
                 "a window that is not used": (age >= 0) & valid,
+                "a window counted from the newest key: each query has its own": newest & (age >= 0) & valid,
+                "the future told by columns, the window by positions; they decide both": triangle(T, S) & recent,
                 "a window to both sides: the future is visible": (age.abs() < self.window) & valid,
-                "a window in the place of the causal condition": (age < self.window) & valid,
+                "a window in the place of the causal condition": recent,
             }
         return known | {
             "queries and keys exchanged in the comparison": (age <= 0) & valid,

@@ -55,7 +55,7 @@ Question(
 Question(
     name="answer_01_4",
     lesson="01",
-    text="The blog builds its mask from a single argument, the sequence length. For which call on a cache is that mask right as it is?",
+    text="The blog builds its mask from a single argument, the sequence length. For which calls on a cache is that, as it is, the mask [T, S]?",
     options={
         "a": "the prefill only: there queries and keys are equally many",
         "b": "every call, if the length is the number of keys",
@@ -78,6 +78,7 @@ Question(
     reasons={
         1: "That is query 0. The triangle has one more in each row",
         2: "Keys 0 and 1: the triangle starts at the top left, and the three newest keys stay hidden, the token itself among them",
+        3: "So many are cached, but is_causal=True does not know that: its triangle starts at the top left",
         4: "That is query 0 in the right mask",
         5: "That is the right mask, its last row. is_causal=True does not know that the queries are the last ones",
     },

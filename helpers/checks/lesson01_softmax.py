@@ -87,7 +87,8 @@ def _(answer):
         looks = "a hidden score that is not low enough: -inf is below every score"
         if "not finite" in wrong.seen:
             looks = (
-                "an exponential that overflows: subtract the largest *visible* score of the row first, as torch's does"
+                "an exponential that overflows, or a hidden 1000 beside which the visible weights round to 0: "
+                "subtract the largest *visible* score of the row first, or hide before torch's softmax"
             )
         raise Wrong(wrong.seen, looks) from None
 
