@@ -14,7 +14,7 @@ class Measured:
     cpu_seconds: float
 
 
-def memory_gb(learners, one, hub_mb=300):
+def memory_gb(learners, one, hub_mb=200):
     """Memory in GB (10^9 bytes) for a class of `learners`, with the hub and its proxy, and a reserve."""
     return RESERVE * (learners * one.memory_mb + hub_mb) / 1000
 

@@ -75,6 +75,8 @@ def test_memory_and_cores_of_a_class():
     assert sizing.cores(20, one, patience_seconds=60) == 4
     assert sizing.cores(20, one, patience_seconds=59) == 5  # 240 s of work: a whole core more
     assert sizing.cores(1, one, patience_seconds=600) == 1
+    measured = Measured(memory_mb=483, cpu_seconds=15)  # README.md's figures and what it says follows from them
+    assert round(sizing.memory_gb(20, measured)) == 15 and sizing.cores(20, measured, 60) == 5
     with pytest.raises(ValueError, match="positive"):
         sizing.cores(20, one, patience_seconds=0)
 
