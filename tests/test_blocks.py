@@ -72,6 +72,8 @@ def test_the_depth_panel_says_its_finding_and_has_the_numbers():
     assert page.count("<circle") == 4 and page.count('width="7"') == 4 and "aria-label" in page
     assert depth.approx(pre[-1]) in page and "pre-norm" in page
     assert render_depth(2).sentence.startswith("2 blocks")
+    three = depth_panel(deepest=4).set(depth=3)
+    assert panel.still() == depth.by_block(4).png() != three.still()  # a reader without a kernel sees what is set
 
 
 @pytest.mark.parametrize(("mistake", "in_one_pass", "cached"), [("none", None, None), ("offset ignored", None, 1), ("post-norm", 0, 0), ("residual dropped", 0, 0)])  # fmt: skip

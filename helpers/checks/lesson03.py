@@ -83,7 +83,7 @@ def right_ffn(config):
 FFN_NAMES = {
     r"\.\d\.": "a Sequential inside a module: its name stands in front; make FFN the Sequential itself",
     "^[a-z]": "layers under names of their own: nn.Sequential names them by their place",
-    r"^1\.": "other places in the Sequential: the activation is child 1, the linear layers are 0 and 2",
+    r"^[13-9]\.": "other places in the Sequential: the activation is child 1, the linear layers are 0 and 2",
     "bias$": "linear layers without a bias",
 }
 

@@ -23,7 +23,7 @@ Block = Exercise(
     ),
 )
 NAMES = {
-    "ffn": "an FFN whose layers have other names: does check('FFN') pass?",
+    "ffn": "an FFN whose layers have other names: see check('FFN')",
     "norm": "norms with other names, one norm for both halves, or norms without weights",
 }
 

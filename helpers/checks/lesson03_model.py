@@ -6,9 +6,10 @@ from torch.nn import functional as F
 from ..cache import ConcatCache
 from ..ledger import example, load
 from ..model import NoCache
+from ..positions import Rotary
 from .lesson03 import judged, parameters, same_names
 from .registry import Exercise, Wrong
-from .small import BLOCK, TOLERANCE, L, small_model, some_tokens
+from .small import BLOCK, TOLERANCE, D, L, small_model, some_tokens
 
 AXES = "B T V"
 MiniGPT = Exercise(
@@ -26,7 +27,7 @@ MiniGPT = Exercise(
 NAMES = {
     "head": "a head with weights of its own: it is tied to the embedding, F.linear(x, self.token.weight)",
     r"blocks\.\d+\.attention": "blocks that torch cannot find: a plain list hides them, nn.ModuleList does not",
-    "ffn": "an FFN whose layers have other names: does check('FFN') pass?",
+    "ffn": "an FFN whose layers have other names: see check('FFN')",
     "position": "position rows under another name: nn.Embedding, called position",
     "^norm": "the last norm is missing or has another name: norm",
 }
@@ -70,8 +71,11 @@ def mistakes(r, model, tokens, offset, cache):
     def at(first):
         return logits(word + r.position((torch.arange(tokens.shape[1]) + first) % BLOCK))
 
+    layers = [block.attention.layer for block in model.blocks]
+    apart = "a wrong block in a right model: see check('Block')"
+    shared = f"blocks that share their cached rows: they are made as layers {layers}; expected {list(range(L))}"
     known = {
-        "a wrong block in a right model: does check('Block') pass?": F.linear(
+        shared if len(set(layers)) < L else apart: F.linear(
             r.norm(stream(model, word + place, positions, cache())), r.token.weight
         ),
         "the last norm is missing": logits(word + place, norm=lambda x: x),
@@ -90,6 +94,9 @@ def mistakes(r, model, tokens, offset, cache):
         known |= {
             "the offset is ignored: every call begins at position 0": at(0),
             "all tokens of the call at the position of its first one": logits(word + r.position(positions[:1])),
+            "the blocks get positions from 0 in every call: hand on those that the table was asked for": logits(
+                word + place, at=torch.arange(tokens.shape[1])
+            ),
             "an offset that is one too large": at(offset + 1),
             "an offset that is one too small": at(offset - 1),
         }
@@ -100,10 +107,12 @@ def mistakes(r, model, tokens, offset, cache):
     return known
 
 
-def logits_are(answer, T, offset=0, cached=0):
-    """Compare the logits of T tokens at `offset`, after `cached` others."""
+def logits_are(answer, T, offset=0, cached=0, rotary=False):
+    """Compare the logits of T tokens at `offset`, after `cached` others; `rotary`: attention too looks at positions."""
     r = small_model()
     model, tokens = loaded(answer, r), some_tokens(cached + T)
+    for block in (*r.blocks, *model.blocks) if rotary else ():
+        block.attention.rotary = Rotary(D, BLOCK, r.config.rope_base)
 
     def cache():
         if not cached:
@@ -149,7 +158,7 @@ def _(answer):
 
 @MiniGPT.check("a chunk of 3 at offset 6, on a cache of 6")
 def _(answer):
-    return logits_are(answer, 3, offset=6, cached=6)
+    return logits_are(answer, 3, offset=6, cached=6, rotary=True)  # so that positions lost on the way are seen
 
 
 WEAK = {

@@ -9,7 +9,7 @@ from .compare import compare, inputs_kept, own
 from .lesson03 import judged
 from .registry import Exercise, Wrong
 
-ROUNDING = 1e-3  # float32 angles at position 500 are off by 3e-5
+ROUNDING = 1e-3  # float32 angles at position 5,000 are off by 3e-4
 
 sinusoids_at = Exercise(
     name="sinusoids_at",
@@ -67,7 +67,7 @@ def sinusoids_are(got, positions, C):
 for when, positions, C in (
     ("positions 0 to 4, 6 channels", torch.arange(5), 6),
     ("positions 7, 8, 9: a chunk after 7 tokens", torch.arange(7, 10), 6),
-    ("one position, 500", torch.tensor([500]), 8),
+    ("one position, 5,000: a formula has no end", torch.tensor([5000]), 8),
     ("a batch of rows, each with positions of its own", torch.tensor([[3, 4, 5], [0, 0, 1]]), 8),
 ):
 
@@ -96,23 +96,22 @@ def counted(mask, n_past):
     return before.masked_fill(~mask[:, n_past:], 0)
 
 
-def position_mistakes(mask, n_past):
-    """Known mistakes -> the positions that each of them gives."""
+def position_mistakes(mask, n_past, got):
+    """Known mistakes -> the positions that each of them gives; `got` are the learner's."""
     new, S = mask[:, n_past:], mask.shape[1]
     count, right = mask.long().cumsum(-1)[:, n_past:], counted(mask, n_past)
     front = (mask.cumsum(-1) == 0).sum(-1, keepdim=True)  # padded columns before the first real token
     columns = torch.arange(n_past, S).expand(new.shape)
     restarted = (new.long().cumsum(-1) - 1).clamp(min=0)
     return {
-        "only the padding in front taken off: a gap further on is counted": (columns - front).clamp(min=0),
+        "only the padding is wrong: put it at 0": torch.where(new, right, got),
+        "only the padding in front taken off: a gap further on is counted": (columns - front).masked_fill(~new, 0),
         "padding that is counted: columns in the place of positions": columns,
         "padding that is counted, but itself at 0": columns.masked_fill(~new, 0),
         "a restart: the count begins at the first new column, the cached ones are not in it": restarted,
         "a restart at 0 in every call": torch.arange(new.shape[1]).expand(new.shape),
         "one too far: a token's own column is counted": count.masked_fill(~new, 0),
         "one too far: a token's own column is counted; and padding keeps the count": count,
-        "padding at -1 or at the count so far; put it at 0": count - 1,
-        "padding at 1; put it at 0": right.masked_fill(~new, 1),
         "the wrong way round: True in the mask is a real token": counted(~mask, n_past),
         "the length of the row: every new token gets the same position": (mask.sum(-1, keepdim=True) - 1).expand(
             new.shape
@@ -135,7 +134,7 @@ def positions_are(answer, mask, n_past):
         compare(got, right, 0, "B T", "the positions")
     except Wrong as wrong:
         fits = isinstance(got, torch.Tensor) and got.shape == right.shape and got.dtype == right.dtype
-        known = position_mistakes(mask, n_past).items() if fits else ()
+        known = position_mistakes(mask, n_past, got).items() if fits else ()
         looks = next((words for words, positions in known if torch.equal(got, positions)), wrong.looks_like)
         raise Wrong(wrong.seen + rows(mask, n_past, got, right, fits), looks) from None
 
@@ -156,10 +155,11 @@ def real(*rows):
 
 
 LEFT = real([1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1], [0, 1, 1, 1, 1, 1])
+BOTH = torch.cat([LEFT, real([1, 1, 1, 1, 0, 0])])
 SCENARIOS = {
     "a prompt without padding": (real([1] * 5, [1] * 5), 0),
     "one new token after 4, no padding": (real([1] * 5, [1] * 5), 4),
-    "a left-padded prompt": (LEFT, 0),
+    "a padded prompt: on the left, in its last row on the right": (BOTH, 0),
     "one new token after a left-padded prompt: each row has its own position": (LEFT, 5),
     "a chunk of 2 new tokens after a left-padded prompt": (LEFT, 4),
     "a gap: a prompt padded on the right, then 2 new tokens": (real([1, 1, 1, 1, 1, 1], [1, 1, 0, 0, 1, 1]), 4),

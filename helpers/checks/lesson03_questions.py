@@ -23,13 +23,13 @@ Question(
 Question(
     name="answer_03_2",
     lesson="03",
-    text="The blog's positional encoding adds rows 0 to T - 1 in every call. A prompt of 5 tokens, then one token a step: at which position does the third decode step stand?",
+    text="The blog's positional encoding adds rows 0 to T - 1 in every call. A prompt of 5 tokens, then one token a step: which row does the third decode step get?",
     right=0,
     reasons={
         0: "Each step is a call with T = 1, so it gets row 0: not 0, 1, 2, but 0, 0, 0. A restarted counter would give 2",
         2: "That is a counter which restarts after the prompt. Here nothing counts: see the cell *The blog's encoding*",
-        5: "The first decode step should stand there",
-        7: "That is where it should stand: 5 tokens of the prompt and two steps before it",
+        5: "That is where the first decode step stands in the text; the row that it gets is another one",
+        7: "That is where it stands in the text: 5 tokens of the prompt and two steps before it. The row that it gets is another one",
     },
     hints=("How long is the call's own text in a decode step?",),
 )

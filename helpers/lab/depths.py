@@ -1,6 +1,6 @@
 """The depth panel of lesson 03: how large the loss's gradient is in each block, pre-norm and post-norm."""
 
-from ..depth import KINDS, by_block, by_depth, gradient_norms
+from ..depth import KINDS, by_block, gradient_norms
 from ..figures import approx
 from . import svg
 from .panel import Panel, Step, View
@@ -52,9 +52,10 @@ def line(kind, places):
 
 
 def depth_panel(deepest=24):
-    """A slider for the number of blocks, 2 to `deepest`; without a kernel, the last block's gradient for five depths."""
+    """A slider for the number of blocks, 2 to `deepest`; without a kernel, the same lines for the number that is set."""
 
     def still():
-        return by_depth().png()
+        return by_block(panel.settings()["depth"]).png()
 
-    return Panel("Gradients by depth", {"depth": Step("Blocks", 2, deepest)}, render_depth, still)
+    panel = Panel("Gradients by depth", {"depth": Step("Blocks", 2, deepest)}, render_depth, still)
+    return panel
