@@ -125,7 +125,7 @@ def explain(exercise, error, names):
     place = where(error, names)
     inside = place or ", outside the notebook's code, with what it returned"
     if isinstance(error, guard.TooLong):
-        return f"still running after {exercise.seconds:g} seconds{place}", "a loop whose end condition is never met"
+        return f"still running after {exercise.seconds:g} seconds{place}", exercise.slow
     if isinstance(error, (guard.Exit, SystemExit)):
         return f"the code asked the kernel to end{place}", "a call of exit(), quit() or sys.exit()"
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):

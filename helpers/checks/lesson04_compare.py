@@ -109,6 +109,8 @@ CERTIFIED = (
      "one lead and one difference for the whole trace; each step of each row has its own"),
     ({(0, 0, 0): 3.0, (1, 3, 0): 2.5}, (0, 0, 3.0, False), "a difference of 3 at a lead of 8, one of 2.5 at a lead of 4",
      "certified at the place of the largest difference only, or because the best token is the same"),
+    ({(1, 3, 2): -1.5, (1, 3, 5): 1.5}, (3, 1, 1.5, True), "a leads by 4 and b by 1, a difference of 1.5",
+     "the lead taken from b; asked is a's"),
 )  # fmt: skip
 
 
@@ -160,12 +162,18 @@ def _(answer):
         raise Wrong(f"{what}: no error, got {got if isinstance(got, tuple) else kind(got)}", looks)
 
 
-@compare.check("half precision: the difference itself is not rounded")
+@compare.check("half precision: neither the difference nor the lead is rounded")
 def _(answer):
     a, b = trace().bfloat16(), trace().bfloat16()
     a[1, 2, 4], b[1, 2, 4] = 2**-7, -2.0  # 2.0078125 apart, which has one digit more than bfloat16 can hold
-    looks = {"difference": "a difference computed in the traces' own dtype: convert to float64 first"}
+    looks = {
+        "difference": "a difference computed in the traces' own dtype: convert to float64 first",
+        "certified": "a lead computed in the traces' own dtype: convert to float64 first",
+    }
     found(answer, a, b, (2, 1, 2.0078125, True), "bfloat16 traces, row 1 moves at step 2", looks)
+    a[1, 2, 2], a[1, 2, 5], a[1, 2, 4] = 256.0, 2.5, 0.125  # a lead of 253.5, in bfloat16 254
+    b[1, 2, 2], b[1, 2, 5], b[1, 2, 4] = 256.0, 2.5, 127.0  # twice the difference is 253.75
+    found(answer, a, b, (2, 1, 126.875, False), "bfloat16 traces, a lead of 253.5", looks)
     found(answer, trace().float(), changed(0.5, (1, 3, 4)), (3, 1, 0.5, True), "a float32, b float64", looks)
 
 

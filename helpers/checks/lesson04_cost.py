@@ -14,6 +14,7 @@ rows_redone = Exercise(
     minutes=10,
     difficulty="medium",
     seconds=2.0,
+    slow="a loop over the tokens; a closed form takes as long for a billion as for two",
     hints=(
         "How many rows does each pass compute? How many different rows are there at the end?",
         "n passes compute T0, T0 + 1, …, T0 + n - 1 rows: an arithmetic series. Which of the n tokens is never fed?",
@@ -32,11 +33,14 @@ def rows_counted(T0, n):
 def row_mistakes(T0, n):
     """Known mistakes -> the number that each of them gives."""
     total = n * T0 + n * (n - 1) // 2
+    if n == 0:
+        return {"the formula for one token and more; without any there is no pass": total - (T0 + n - 1)}
     return {
         "all rows that are computed (asked are those computed *again*), or a pass for the last token too": total,
         "the prompt's rows only; the rows of new tokens are computed again too": (n - 1) * T0,
         "the new tokens' rows only; the prompt is computed again in every pass": (n - 1) * (n - 2) // 2,
         "of the rows computed, only the prompt's taken off; each new token's row is new once too": total - T0,
+        "the last token's row taken off as well; it is chosen and never fed": total - (T0 + n),
         "rows times passes, as if every pass were as long as the last": (n - 1) * (T0 + n - 1),
     }
 
@@ -109,7 +113,12 @@ def cost_mistakes(t, d, cached):
         "an FFN as wide as the model; it has 4d": 6 * T * d**2 + 2 * T * t * d,
         "one of the four projections of the attention missing": 11 * T * d**2 + 2 * T * t * d,
         "half of the square, the visible one; the product is computed whole and masked afterwards": 12 * T * d**2 + T * (t + 1) * d,
-        "t queries with a cache: only the new token asks": 12 * d**2 + 2 * t * t * d,
+        (
+            "t queries with a cache: only the new token asks"
+            if cached
+            else "the linear layers for one token; without a cache all t pass through them"
+        ): 12 * d**2 + 2 * t * t * d,
+        "the t - 1 cached rows only: the new token sees itself, too": 12 * T * d**2 + 2 * T * (t - 1) * d,
         "one query without a cache: all t positions ask again": 12 * t * d**2 + 2 * t * d,
         "one key with a cache: the new query meets all t": 12 * d**2 + 2 * d,
     }  # fmt: skip

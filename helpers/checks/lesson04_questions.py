@@ -150,6 +150,7 @@ Question(
     reasons={
         3241: "Reference, yardstick, proof, and only then speed: a wrong result is always fast enough",
         3421: "A tolerance that is chosen after the comparison is fitted to it",
+        2341: "Nulls and faults are differences from the oracle: it comes first",
         1324: "A speed that belongs to a wrong decoder is worth nothing",
         3214: "Almost: a decoder that is not proved yet is not worth a stopwatch",
     },

@@ -36,6 +36,7 @@ class Exercise:
     hints: tuple[str, ...]
     checks: list[Check] = field(default_factory=list)
     seconds: float = 10.0  # for each check; a loop is stopped after that
+    slow: str = "a loop whose end condition is never met"  # what it looks like then
     in_order: bool = True  # whether a failed check keeps the later ones from running; False gives partial credit
 
     def __post_init__(self):
