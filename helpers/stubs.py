@@ -5,7 +5,9 @@ version raises NotImplementedError there; at cell level it sets the names to Non
 """
 
 import ast
+import io
 import re
+import tokenize
 
 from nbformat import NotebookNode
 
@@ -53,15 +55,25 @@ def enclosing(source, region):
 
 def top_level_names(body):
     """The names that cell-level code binds, each with the comment behind its assignment."""
-    lines, names = body.splitlines(), {}
+    comments, names = line_comments(body), {}
     for node in ast.parse(body).body:
-        comment = re.search(r"(\s+#[^'\"]*(?:'[^']*'[^'\"]*)*)$", lines[node.end_lineno - 1])
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             names[node.name] = ""
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                names |= {n.id: comment[1] if comment else "" for n in ast.walk(target) if isinstance(n, ast.Name)}
+                found = (n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+                names |= dict.fromkeys(found, comments.get(node.end_lineno, ""))
     return names
+
+
+def line_comments(source):
+    """{line number: its comment, with the blanks before it}."""
+    lines, found = source.splitlines(), {}
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            line, column = token.start
+            found[line] = lines[line - 1][len(lines[line - 1][:column].rstrip()) :]
+    return found
 
 
 def annotate(cell):

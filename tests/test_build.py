@@ -182,6 +182,11 @@ def test_cell_level_stub_covers_every_name():
     assert learner_source(source) == "a = None\nb = None\nf = None\nprint(a)"
 
 
+def test_a_cell_level_stub_keeps_the_comment_whatever_is_in_it():
+    source = "### BEGIN SOLUTION\na = '#'  # the learner's number, not \"#\"\nb = '# none'\n### END SOLUTION"
+    assert learner_source(source) == 'a = None  # the learner\'s number, not "#"\nb = None'
+
+
 def test_stray_end_marker_is_an_error():
     with pytest.raises(BuildError, match="'END SOLUTION' without its counterpart"):
         learner_source("x = 1\n### END SOLUTION")

@@ -21,6 +21,7 @@ MISTAKES = [  # (what is returned, what the learner must be told)
     ("x[:, 0]", "got 0, expected 16.\n        It looks like: the first token; the newest is the last"),
     ("x[:, -2]", "the token before the newest"),
     ("x[:, 4]", "FAIL  a text of 1 token\n        What was seen: IndexError, in newest_row"),
+    ("x[:, -1:].squeeze()", "FAIL  a text of 1 token\n        What was seen: the result has shape [4]; expected of shape [B, C] = [1, 4]"),
     ("x[:, -1].float()", "torch.float32; expected torch.int64"),
     ("x[:, -1].T", "the right axes in another order"),
     ("x[:, -1], x", "the result is a tuple"),
