@@ -31,12 +31,11 @@ def some_qkv(B, H, T, S, D, dtype=torch.float64):
 
 
 def attend_mistakes(q, k, v, mask):
-    """Known mistakes -> the y that each of them gives (numbers that are no numbers are left as they are)."""
+    """Known mistakes -> the y that each of them gives (NaN in rows in which it hides everything)."""
     D, H = q.shape[-1], q.shape[1]
     dots = q @ k.mT
     mask = torch.ones(dots.shape[-2:], dtype=torch.bool) if mask is None else mask
     hidden = (dots / D**0.5).masked_fill(~mask, -torch.inf)
-    additive = torch.zeros_like(dots).masked_fill(~mask, -torch.inf)
     return {
         "scores that are not scaled: divide by the square root of the head's size": dots.masked_fill(~mask, -torch.inf).softmax(-1) @ v,
         "scores divided by the square root of d_model; a head has D channels, and q . k is a sum of D terms": (dots / (H * D) ** 0.5).masked_fill(~mask, -torch.inf).softmax(-1) @ v,
@@ -44,8 +43,7 @@ def attend_mistakes(q, k, v, mask):
         "scores multiplied by the square root of D; they must be divided": (dots * D**0.5).masked_fill(~mask, -torch.inf).softmax(-1) @ v,
         "a softmax over the queries; it must run over the keys, the last axis": hidden.softmax(-2).nan_to_num(0) @ v,
         "a softmax over the heads; it must run over the keys, the last axis": hidden.softmax(1).nan_to_num(0) @ v,
-        "a mask of the other convention: True must mean *may attend*": (dots / D**0.5).masked_fill(mask, -torch.inf).softmax(-1).nan_to_num(0) @ v,
-        "an additive mask compared with 0: what may be seen is filled": (dots / D**0.5).masked_fill(additive == 0, -1e9).softmax(-1) @ v,
+        "a mask turned round: what may be seen is filled; True must mean *may attend*": (dots / D**0.5).masked_fill(mask, -torch.inf).softmax(-1) @ v,
         "a mask applied after the softmax: the rows no longer sum to 1, and hidden keys count in the sum": (dots / D**0.5).softmax(-1) * mask @ v,
         "hidden scores set to 0: the exponential of 0 is 1, so they still get weight": (dots / D**0.5).masked_fill(~mask, 0).softmax(-1) @ v,
         "True and False added to the scores": (dots / D**0.5 + mask).softmax(-1) @ v,

@@ -61,16 +61,21 @@ def one_channel(x, y):
     return y + added
 
 
+def faintly(x, y):
+    """The future, a millionth of y: far above float32's rounding, far below the tolerance of `allclose`, whatever x is."""
+    return y + 10 + 1e-5 * future(x)
+
+
 normalised = torch.nn.LayerNorm(C, elementwise_affine=False)
 ALL = lambda T: {(i, j) for j in range(T) for i in range(j)}
-MERGED = {(0, 1), (0, 2), (1, 2), (1, 3), (1, 4), (2, 3), (3, 4)}
+MERGED = {(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)}
 
 CASES = {  # title -> (attn, T, the pairs that leak)
     "a causal attention has no leaks": (Attn(), 5, set()),
     "without a mask every later token leaks": (Attn("no mask"), 4, ALL(4)),
-    "heads merged without a transpose: 7 pairs of 10": (Attn("merge without transpose"), 5, MERGED),
+    "heads merged without a transpose: 5 pairs of 6": (Attn("merge without transpose"), 4, MERGED),
     "a leak from one far token, through a single channel": (Attn(extra=one_channel), 5, {(0, 4)}),
-    "a leak of one part in a million": (Attn(extra=lambda x, y: y + 1e-6 * future(x)), 4, ALL(4)),
+    "a leak of one part in a million": (Attn(extra=faintly), 4, ALL(4)),
     "an attention that normalises its input first": (Attn("no mask", change=normalised), 4, ALL(4)),
     "one token: nothing can leak": (Attn("no mask"), 1, set()),
     "another d_model, 6 tokens": (Attn("softmax over the queries", channels=18), 6, ALL(6)),

@@ -113,7 +113,14 @@ def other_mistakes(linears, x, mask):
         "W_V used for the keys": (W_Q, W_V, W_V, W_O),
         "the output projection W_O is left out": (W_Q, W_K, W_V, nn.Identity()),
     }
-    return {words: fused_answer(maps, x, mask) for words, maps in swapped.items()}
+    found = {words: fused_answer(maps, x, mask) for words, maps in swapped.items()}
+    found["the channels are not split into heads"] = fused_answer(linears, x, mask, 1)
+    found["x is added: the residual belongs to the block"] = x + fused_answer(linears, x, mask)
+    if mask is not None:
+        blind = mask.all(dim=-1).reshape(-1, x.shape[1], 1)  # [1 or B, T, 1]: rows that see nothing, turned round
+        turned = fused_answer(linears, x, ~mask).masked_fill(blind, torch.nan)
+        found["a mask turned round: what may be seen is filled; True must mean *may attend*"] = turned
+    return found
 
 
 def module_is(module, right, x, mask=None, tolerance=ROUNDING):

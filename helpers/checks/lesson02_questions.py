@@ -57,13 +57,13 @@ Question(
 Question(
     name="answer_02_4",
     lesson="02",
-    text="The Drill divides the scores by the square root of d_k. What is the divisor for d_model = 96 and 6 heads?",
-    right=4,
+    text="The Drill divides the scores by the square root of d_k. What is the divisor for d_model = 576 and 16 heads?",
+    right=6,
     reasons={
-        4: "d_k is the size of one head, 96 / 6 = 16, and its square root is 4",
-        16: "That is d_k itself; its square root is asked",
-        96: "That is d_model; a score is a sum over the 16 channels of a head",
-        6: "That is the number of heads",
+        6: "d_k is the size of one head, 576 / 16 = 36, and its square root is 6",
+        36: "That is d_k itself; its square root is asked",
+        24: "That is the square root of d_model; a score is a sum over the 36 channels of a head",
+        16: "That is the number of heads",
     },
     hints=("How many products does one score add up?",),
 )
@@ -110,21 +110,21 @@ Question(
     name="answer_02_7",
     lesson="02",
     text="The blog's mask is 0 where a token may look and -inf where not; its attention fills -1e9 wherever the mask equals 0. "
-    "Which keys get weight in row 1 of 4?",
+    "In a decode step the only query may look at all four keys. Which weights does it give them?",
     options={
-        "a": "0 and 1",
-        "b": "2 and 3",
-        "c": "none",
-        "d": "all four",
+        "a": "the right ones: nothing is hidden, so nothing is filled",
+        "b": "1/4 each, whatever its scores",
+        "c": "none: all four are hidden",
+        "d": "all to the newest key",
     },
     right="b",
     reasons={
-        "a": "Those are where the mask is 0, so those are filled",
-        "b": "The token's whole future and nothing of its past. Only the last row has no future, and takes the mean of everything",
+        "a": "What is filled is what may be seen: here, all four",
+        "b": "It is the last row of the exercise: every score becomes the same -1e9, so y is the mean of all values, at every step",
         "c": "The softmax always hands out a total of 1",
-        "d": "That is row 3, in which every score is the same -1e9",
+        "d": "The newest key is filled like the others",
     },
-    hints=("Is 0 == 0? Is -inf == 0?",),
+    hints=("Where does the mask of this query equal 0, and what is left of its scores there?",),
 )
 
 Question(

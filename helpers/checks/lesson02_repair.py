@@ -47,6 +47,8 @@ for query, right in WEIGHTED.items():
         looks = None
         if sorted(keys) == list(range(query + 1)):
             looks = "a mask that works: these are the places where the mask is 0, and those are filled with -1e9"
+        if query < 3 and sorted(keys) == list(range(query, 4)):
+            looks = "which tokens move the row: its own token does so as the query, and gets no weight"
         if query == 3 and not keys:
             looks = "all hidden: but a softmax always gives weights that sum to 1, and equal scores share them"
         raise Wrong(f"row {query}: {sorted(keys)} is not where the weight goes", looks)
@@ -149,11 +151,17 @@ def fused_answer_of(layer, x):
 
 def likeness(layer, x):
     """The known mistake that gives the layer's very output, or None."""
-    found = with_mistakes(linears_of(layer.attention, C), layer.norm1(x), masked(x), H)
+    linears, mask = linears_of(layer.attention, C), masked(x)
+    found = with_mistakes(linears, layer.norm1(x), mask, H)
+    found["a mask turned round: what may be seen is filled"] = found.pop("additive mask, == 0")
     known = {words: through(layer, x, attended) for words, attended in found.items()}
     right = fused_answer_of(layer, x)
     known["a residual that is left out: x + attention(norm1(x))"] = right + layer.ffn(layer.norm2(right))
     known["the second residual is left out: x + ffn(norm2(x))"] = layer.ffn(layer.norm2(x + right))
+    known["norm1 is left out: x + attention(x)"] = through(layer, x, fused_answer(linears, x, mask, H))
+    known["norm2 is left out: x + ffn(x)"] = x + right + layer.ffn(x + right)
+    after = layer.norm1(x + fused_answer(linears, x, mask, H))
+    known["post-norm: each norm stands after its residual"] = layer.norm2(after + layer.ffn(after))
     return looks_like(output(layer, x), known)
 
 
