@@ -4,7 +4,7 @@ import torch
 
 from .compare import compare, inputs_kept, own, tensor_like
 from .registry import Exercise, Wrong, kind
-from .small import BLOCK, B, Case, equal, fed_in, follow, small_model, some_tokens
+from .small import BLOCK, Case, equal, fed_in, follow, small_model, some_tokens
 
 forward_with_past = Exercise(
     name="forward_with_past",
@@ -71,8 +71,8 @@ decode_step = Exercise(
     name="decode_step",
     lesson="05",
     call="decode_step(model, token, past) -> (logits [B, V], past)",
-    minutes=10,
-    difficulty="medium",
+    minutes=5,
+    difficulty="easy",
     hints=(
         "token has shape [B]; what does the model need?",
         "The new token's position is the number of rows in the past, in every step, not only in the first.",
@@ -86,7 +86,7 @@ def call_decode(answer, case):
 
 
 follow(decode_step, "step 1", lambda: Case(6, 1), call_decode)
-follow(decode_step, "step 1 after a prompt of 1", lambda: Case(1, 1), call_decode)
+follow(decode_step, "step 1 after a prompt of 1, a batch of 1", lambda: Case(1, 1, batch=1), call_decode)
 
 
 @decode_step.check("steps 2 to 6, each on the past that the step before returned")
@@ -130,14 +130,23 @@ def greedy(model, prompt, n):
 
 def same_tokens(answer, prompt, n):
     got, right = answer(small_model(), prompt, n), greedy(small_model(), prompt, n)
-    if isinstance(got, torch.Tensor) and got.shape == (B, prompt.shape[1] + n) and n:
+    if isinstance(got, torch.Tensor) and got.shape == (len(prompt), prompt.shape[1] + n) and n:
         raise Wrong(f"the result has shape {list(got.shape)}; expected the {n} new tokens only, without the prompt")
     tensor_like(got, right, "B n", "the tokens")
     try:
         compare(got, right, 0, "B n", "the tokens")
     except Wrong as wrong:
-        late = n > 1 and torch.equal(got[:, :-1], right[:, 1:])
-        raise Wrong(wrong.seen, "the token that the prefill's logits choose is not kept" if late else None) from None
+        raise Wrong(wrong.seen, shifted(got, right, prompt)) from None
+
+
+def shifted(got, right, prompt):
+    """The known mistake around the first token that gives these tokens, or None."""
+    n = got.shape[1]
+    if n > 1 and torch.equal(got[:, :-1], right[:, 1:]):
+        return "the token that the prefill's logits choose is not kept"
+    twice = torch.cat([prompt, prompt[:, -1:]], dim=1)
+    if twice.shape[1] + n - 1 <= BLOCK and torch.equal(got, greedy(small_model(), twice, n)):
+        return "the prompt's last token is fed twice: its logits, from the prefill, choose the first new token"
 
 
 @generate_cached.check("7 new tokens are the oracle's")
@@ -154,9 +163,10 @@ def _(answer):
         raise Wrong(wrong.seen, "a cache that the request before has filled: each one starts with none") from None
 
 
-@generate_cached.check("a prompt of 1 token")
+@generate_cached.check("a prompt of 1 token, in a batch and alone")
 def _(answer):
     same_tokens(answer, some_tokens(1), 5)
+    same_tokens(answer, some_tokens(1)[:1], 5)
 
 
 @generate_cached.check("0 and 1 new tokens")

@@ -39,20 +39,21 @@ class Pieces:
     def call(self, answer):
         return answer(self.x, *self.weights, H, *([self.past] if self.past else []))
 
-    def attend(self, visible=None, scale=D**-0.5, k=None, v=None, axis=-1, merged=True):
+    def attend(self, visible=None, scale=D**-0.5, k=None, v=None, axis=-1, merged=True, project=None, bias=None):
         """y `[B, T, C]` with one decision made differently."""
         k, v = self.k if k is None else k, self.v if v is None else v
         visible = self.triangle() if visible is None else visible
         weight = (self.q @ k.transpose(-2, -1) * scale).masked_fill(~visible, float("-inf")).softmax(axis)
         y = weight @ v  # [B, H, T, D]
         y = y.transpose(1, 2).flatten(2) if merged else y.reshape(B, self.T, H * D)
-        return y @ self.weights[2].T + self.weights[3]
+        return y @ (self.weights[2].T if project is None else project) + (self.weights[3] if bias is None else bias)
 
     def triangle(self):
         return torch.ones(self.T, self.S, dtype=torch.bool).tril(self.n)
 
     def mistakes(self):
         """Known mistakes -> the y that each of them gives."""
+        identity = torch.eye(H * D, dtype=self.x.dtype)
         full, own = torch.ones(self.T, self.S, dtype=torch.bool), torch.arange(self.S) >= self.n
         ways = {
             "no causal mask: a token sees its own future": {"visible": full},
@@ -67,6 +68,9 @@ class Pieces:
             "heads merged without exchanging the head and the sequence axis first": {"merged": False},
             "keys in the place of the values": {"v": self.k},
             "a softmax over the queries; it must run over the keys, the last axis": {"axis": -2},
+            "the merged heads without the output projection": {"project": identity, "bias": 0},
+            "out_weight used without its transpose": {"project": self.weights[2]},
+            "the output projection without its bias": {"bias": 0},
         }
         return {words: self.attend(**way) for words, way in ways.items()}
 

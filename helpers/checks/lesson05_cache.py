@@ -30,8 +30,15 @@ def positions_are(made, T, first, when):
     try:
         compare(got, torch.arange(first, first + T), 0, "T", f"positions({T}) {when}")
     except Wrong as wrong:
-        restart = first and isinstance(got, torch.Tensor) and got.shape == (T,) and int(got[0]) == 0
-        raise Wrong(wrong.seen, "positions that restart at 0 in each call" if restart else wrong.looks_like) from None
+        start = int(got[0]) if isinstance(got, torch.Tensor) and got.shape == (T,) else None
+        raise Wrong(wrong.seen, wrong.looks_like if start in (None, first) else moved(start, first)) from None
+
+
+def moved(start, first):
+    """What it looks like when positions begin at `start` instead of at `first`."""
+    if start > first:
+        return "tokens counted in update, which runs in every layer; advance counts them once"
+    return "an advance that does not add T to what was there" if start else "positions that restart at 0 in each call"
 
 
 @cache.check("positions go on where the last forward ended")

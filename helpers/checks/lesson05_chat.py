@@ -23,13 +23,19 @@ def rows_are_counted(answer, cases):
         got = answer(prompt, emitted) if window is None else answer(prompt, emitted, window)
         if isinstance(got, bool) or not isinstance(got, (int, float)) or got != right:
             shown = got if isinstance(got, (int, float)) else kind(got)
-            looks = (
-                "counting the tokens emitted; the last of them has not been fed"
-                if got == prompt + emitted != right
-                else None
-            )
             where = f"a prompt of {prompt}, {emitted} emitted" + (f", window {window}" if window else "")
-            raise Wrong(f"{where}: got {shown}, expected {right}", looks)
+            raise Wrong(f"{where}: got {shown}, expected {right}", miscounted(got, prompt, emitted, window))
+
+
+def miscounted(got, prompt, emitted, window):
+    """The mistake in a wrong count, or None. With a window, the first that fits the number."""
+    if emitted == 0 and got == prompt - 1:
+        return "one subtracted although no token is emitted yet"
+    if emitted and got == min(prompt + emitted, window or prompt + emitted):
+        return "counting the tokens emitted; the last of them has not been fed"
+    if window and got == prompt + max(emitted - 1, 0) > window:
+        return "a window that is left out"
+    return "the window's size, though fewer tokens were fed" if window and got == window else None
 
 
 @rows_expected.check("after the prefill, before and after the first token is emitted")

@@ -31,7 +31,7 @@ Question(
     },
     right="c",
     reasons={
-        "a": "The change is exactly zero. The float64 table in this lesson shows rounding only, at 1e-15",
+        "a": "There is none: with the mask, section 2 measured nothing but rounding in the old keys of every layer",
         "b": "A layer norm sees one position at a time, with or without a cache; what about the attention?",
         "c": "By induction over the layers: with a mask that let them look ahead, every old row would change",
     },

@@ -50,9 +50,9 @@ def fed_in(loop, length, n):
 class Case:
     """A sequence that is fed in `pieces` `[B, T]`, the first of which is the prompt; what must come out of the last."""
 
-    def __init__(self, *lengths, seed=1):
+    def __init__(self, *lengths, seed=1, batch=B):
         self.model = small_model()
-        self.tokens = some_tokens(sum(lengths), seed)
+        self.tokens = some_tokens(sum(lengths), seed)[:batch]
         self.pieces = self.tokens.split(lengths, dim=1)
         self.T, self.S = lengths[-1], sum(lengths)  # new tokens, rows after them
         self.logits = self.model(self.tokens)[:, -self.T :]  # the oracle's, [B, T, V]
