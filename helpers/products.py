@@ -7,7 +7,7 @@ Sources: the roofline model (Williams et al. 2009); weight-only quantisation to 
 
 import copy
 import time
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import torch
 from torch import nn
@@ -19,7 +19,7 @@ FEW = 8  # rows up to which reading the weights is the cost; above it, a prompt,
 
 
 def onednn(x, weight, bias):
-    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    return torch.ops.mkldnn._linear_pointwise.default(x, weight, bias, "none", [], "")
 
 
 class Product(nn.Module):
@@ -48,7 +48,7 @@ class OneDNN(Product):
     def gelu(self, x, approximate):
         if x.dtype != torch.float32:  # a twin that was converted after it was made
             return super().gelu(x, approximate)
-        return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "gelu", [], approximate)
+        return torch.ops.mkldnn._linear_pointwise.default(x, self.weight, self.bias, "gelu", [], approximate)
 
     def add(self, x, other):
         if x.dtype != torch.float32:
@@ -117,12 +117,24 @@ PRODUCTS = {"float32": product, "float16": Half, "bfloat16": BFloat16, "int8": I
 
 
 class FusedBlock(Block):
-    """A block of larger operations: the same sums, with what follows a product done inside it."""
+    """A block of larger operations: the same sums, with what follows a product done inside it.
+
+    Its parts are looked up once: between two products the weights have passed through the processor's cache, so that
+    every line of Python is read from memory again, and costs more than it seems to.
+    """
 
     def forward(self, x, cache, positions):  # [B, T, C] -> [B, T, C]
-        attention, (up, gelu, down) = self.attention, self.ffn
-        x = attention.project.add(attention.mix(self.norm1(x), cache, positions), x)
-        return down.add(up.gelu(self.norm2(x), gelu.approximate), x)
+        attention, norm1, norm2, up, gelu, down = self.parts
+        x = attention.project.add(attention.mix(norm1(x), cache, positions), x)
+        return down.add(up.gelu(norm2(x), gelu), x)
+
+
+def parts(block):
+    norms = (
+        partial(F.layer_norm, normalized_shape=n.normalized_shape, weight=n.weight, bias=n.bias, eps=n.eps)
+        for n in (block.norm1, block.norm2)
+    )
+    return block.attention, *norms, block.ffn[0], block.ffn[1].approximate, block.ffn[2]
 
 
 def with_products(model, weights="float32"):
@@ -140,6 +152,7 @@ def with_products(model, weights="float32"):
             old = getattr(part, name)
             setattr(part, name, new(old.weight, old.bias))
         block.__class__ = FusedBlock
+        vars(block)["parts"] = parts(block)
     vars(twin)["head"] = new(twin.token.weight)  # in the place of the method
     return twin
 
