@@ -3,6 +3,7 @@
 Without a Chromium these tests are skipped, and the reason says so; where `CI` is set they fail instead.
 """
 
+import importlib.util
 import json
 import os
 import shutil
@@ -15,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from helpers.environment import CHROMIUM
+
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 SETTINGS = {  # plugin -> setting: no news pop-up, no autosave, every cell in the page
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
     "docmanager-extension/plugin": {"autosave": False},
@@ -30,28 +32,35 @@ RUN_ALL = "() => window.jupyterapp.commands.execute('notebook:run-all-cells')"
 
 def missing(what):
     """Skip with the reason, or fail where CI is set."""
-    words = f"{what}; the browser tests need Playwright and a Chromium on the PATH ({', '.join(NAMES)})"
+    words = f"{what}; the browser tests need Playwright and a Chromium on the PATH ({', '.join(CHROMIUM)})"
     (pytest.fail if os.environ.get("CI") else pytest.skip)(words)
 
 
 @pytest.fixture(scope="session")
-def browser():
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
+def chromium():
+    """Path of the browser. Without one the tests are skipped, or fail where CI is set."""
+    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if importlib.util.find_spec("playwright") is None:
         missing("playwright is not installed")
-    path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         missing("no Chromium was found")
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    """A browser for one file of tests: while Playwright runs, this process has a running event loop, as a kernel has."""
+    from playwright.sync_api import sync_playwright
+
     root = hasattr(os, "geteuid") and os.geteuid() == 0  # root may not use Chromium's sandbox
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"] if root else [])
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"] if root else [])
         yield browser
         browser.close()
 
 
 @pytest.fixture(scope="session")
-def server(browser, tmp_path_factory):
+def server(chromium, tmp_path_factory):
     """Address of a JupyterLab of its own: its own settings and progress, a copy of the notebooks."""
     home = tmp_path_factory.mktemp("jupyter")
     lessons = home / "notebooks"
