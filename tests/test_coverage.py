@@ -27,8 +27,27 @@ def test_each_row_names_what_is_there(row):
     assert numbers and named and set(named) <= there, set(named) - there
 
 
-def test_there_are_rows():
-    assert len(ROWS) > 25
+def labels(part):
+    """First cells of the rows below a heading."""
+    below = TEXT.split(f"## {part}\n")[1].split("\n## ")[0]
+    return re.findall(r"(?m)^\| ([^|]*) \|.*`.*\|$", below)
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("Drill: follow-up questions", ["L1.1", "L1.2", "L2.1", "L2.2", "L2.3", "L2.4", "L3.1", "L3.2"]),
+        ("M51: steps", list("1234567")),
+        ("M51: self-test", list("1234")),
+    ],
+)
+def test_no_numbered_question_or_step_is_left_out(part, expected):
+    assert [label for label in labels(part) if label in expected] == expected
+
+
+def test_no_misconception_and_no_field_of_the_report_is_left_out():
+    assert len(labels("M51: misconceptions")) == 5 and len(labels("M51: fields of the report")) == 5
+    assert "L1.3" in TEXT and "L3.3" in TEXT  # said to be open
 
 
 def test_each_question_of_these_lessons_comes_from_a_source():
