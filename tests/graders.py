@@ -67,8 +67,12 @@ class LessonGraders:
             "nonsense": NONSENSE,
             "question": questions,
         }
-        for argument in cases.keys() & set(metafunc.fixturenames):
-            metafunc.parametrize(argument, cases[argument])
+        for (
+            argument,
+            values,
+        ) in cases.items():  # in this order in every process: the workers compare their lists of tests
+            if argument in metafunc.fixturenames:
+                metafunc.parametrize(argument, values)
 
     def exercises(self):
         """(names of what is written, names of what is answered) in this lesson."""
