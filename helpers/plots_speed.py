@@ -9,10 +9,9 @@ from .bench import BLOG, SHAPES, limit_ms, step_flops
 from .bench.figures import draw
 from .figures import approx
 from .plots import BLACK, BLUE, GREEN, ORANGE, RED, STYLES, Plot, canvas
-from .spans import PARTS, STEP
+from .spans import OWN_WORDS, PARTS
 
 CARD_BYTES, CARD_FLOPS = 936e9, 35.6e12  # GeForce RTX 3090, a second, as its maker gives them (float32)
-WORDS = {STEP: "the rest"}
 MARKS = dict(zip(PARTS, ((BLUE, ""), (ORANGE, "//"), (RED, "xx"), (GREEN, ".."))))
 
 
@@ -107,7 +106,9 @@ def parts(splits, title):
     for part in PARTS:
         widths = [splits[name].get(part, 0.0) for name in names]
         color, hatch = MARKS[part]
-        axis.barh(names, widths, left=left, color=color, hatch=hatch, edgecolor="white", label=WORDS.get(part, part))
+        axis.barh(
+            names, widths, left=left, color=color, hatch=hatch, edgecolor="white", label=OWN_WORDS.get(part, part)
+        )
         left = [a + b for a, b in zip(left, widths)]
     axis.invert_yaxis()
     axis.set_xlabel("ms per token")
@@ -116,4 +117,4 @@ def parts(splits, title):
     axis.set_title(title, fontsize=12, loc="left")
     alt = "One bar a cache and length, in four parts: the cache's writes grow with the length for the concatenated cache alone."
     rows = [[name, *(approx(split.get(part, 0.0)) for part in PARTS)] for name, split in splits.items()]
-    return Plot(figure, title, alt, ["ms of", *(WORDS.get(part, part) for part in PARTS)], rows)
+    return Plot(figure, title, alt, ["ms of", *(OWN_WORDS.get(part, part) for part in PARTS)], rows)

@@ -13,6 +13,7 @@ from collections import defaultdict
 
 STEP, ATTENTION, WRITES, PRODUCTS = "step", "attention", "cache writes", "products"
 PARTS = (PRODUCTS, ATTENTION, WRITES, STEP)
+OWN_WORDS = {STEP: "the rest"}  # what a part is called where it has its own time only
 
 
 def places(decoder):

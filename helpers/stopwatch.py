@@ -9,12 +9,11 @@ import torch
 
 from .audit import audit
 from .bench import interleaved, random_tokens
-from .bench.equality import Equality, compare
+from .bench.equality import COMPARED, COMPARED_STEPS, Equality, compare
 from .bench.variants import Stepper
 from .figures import approx
 from .ledger import load
 
-COMPARED, STEPS = 24, 8  # tokens of the comparison on the timed weights, of which so many are decoded one by one
 BELOW_A_BUG = 4  # rounded weights may move the logits by this share of what a known bug moves them
 
 
@@ -63,7 +62,7 @@ class Stopwatch:
 
     def measure(self, name, build) -> Equality:
         tokens = random_tokens(self.model.config, COMPARED)
-        return compare(self.model, {name: build(self.model, COMPARED)}, tokens, STEPS)
+        return compare(self.model, {name: build(self.model, COMPARED)}, tokens, COMPARED_STEPS)
 
     def proved(self, name):
         """The function that builds a decoder; raises NotProved for one that was not entered."""

@@ -8,6 +8,7 @@ own (products.py: the kernel that is fastest here), because a slow kernel would 
 import torch
 
 from ..products import PRODUCTS
+from .memory import product_shapes
 from .timing import interleaved
 
 
@@ -16,9 +17,7 @@ class DecodeProbe:
 
     def __init__(self, config, device="cpu", dtype=torch.float32):
         c = config
-        qkv = (c.n_heads + 2 * c.kv_heads) * c.head_dim
-        layer = [(qkv, c.d_model), (c.d_model, c.d_model), (c.d_ff, c.d_model), (c.d_model, c.d_ff)]
-        shapes = layer * c.n_layers + [(c.vocab_size, c.d_model)]
+        shapes = product_shapes(c) * c.n_layers + [(c.vocab_size, c.d_model)]
         weights = [torch.full(shape, 0.01, device=device, dtype=dtype) for shape in shapes]
         inputs = {n: torch.ones(1, 1, n, device=device, dtype=dtype) for n in {n for _, n in shapes}}  # [B, T, K]
         self.products = [(PRODUCTS["float32"](weight), inputs[weight.shape[1]]) for weight in weights]

@@ -8,6 +8,8 @@ A concatenated cache writes all of its rows again at each step, a preallocated o
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .memory import kv_bytes
+
 MOVES = ("cat", "copy_", "index_put_", "index_copy_", "clone", "slice_scatter")
 
 
@@ -40,5 +42,4 @@ def concat_bytes(config, length, batch=1, itemsize=4):
 
     Each step from the second on writes every row again: 2 + 3 + … + `length` rows, of K and of V in every layer.
     """
-    row = 2 * config.n_layers * batch * config.kv_heads * config.head_dim * itemsize
-    return row * (length * (length + 1) // 2 - 1)
+    return kv_bytes(config, 1, batch, itemsize) * (length * (length + 1) // 2 - 1)

@@ -12,6 +12,7 @@ import torch
 from ..caches import PreallocatedCache
 from ..decoding import CachedDecoder, Oracle, teacher_forced
 
+COMPARED, COMPARED_STEPS = 24, 8  # tokens of a comparison, of which so many are decoded one by one
 MARGIN = 8.0  # times the rounding seen: other orders of summing round otherwise
 
 

@@ -1,6 +1,6 @@
 """The roofline of a decode step: it cannot be faster than its bytes through the memory, or its operations through the cores."""
 
-from .memory import read_bytes
+from .memory import product_numbers, read_bytes
 
 BLOG = {64: (15.2, 8.7, 1.75), 256: (62.4, 12.1, 5.16), 1024: (982.3, 28.6, 34.3)}  # ms/token without, with; speed-up
 BLOG_DEVICE = "GeForce RTX 3090, as the blog says"
@@ -18,10 +18,8 @@ def step_flops(config, new, length, batch=1):
     the head, `2 · C · V`.
     """
     c = config
-    qkv = (c.n_heads + 2 * c.kv_heads) * c.head_dim
-    products = (qkv + c.d_model) * c.d_model + 2 * c.d_model * c.d_ff
     pairs = new * length - new * (new - 1) // 2  # query i of the new sees the keys up to its own
-    block = 2 * new * products + 4 * c.d_model * pairs
+    block = 2 * new * product_numbers(c) + 4 * c.d_model * pairs
     return batch * (c.n_layers * block + 2 * c.d_model * c.vocab_size)
 
 

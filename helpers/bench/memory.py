@@ -12,12 +12,21 @@ def kv_bytes(config, length, batch=1, itemsize=4):
     return 2 * config.n_layers * batch * config.kv_heads * length * config.head_dim * itemsize
 
 
+def product_shapes(config):
+    """[out, in] of the four matrices that one block multiplies with: QKV, output, and the feed-forward's two."""
+    c, f = config.d_model, config.d_ff
+    return [((config.n_heads + 2 * config.kv_heads) * config.head_dim, c), (c, c), (f, c), (c, f)]
+
+
+def product_numbers(config):
+    """Weights of one block that a token is multiplied with."""
+    return sum(n * k for n, k in product_shapes(config))
+
+
 def block_numbers(config):
     """Weights of one block."""
-    c, f = config.d_model, config.d_ff
-    qkv = (config.n_heads + 2 * config.kv_heads) * config.head_dim
-    products = (qkv + c) * c + 2 * c * f
-    return products + (qkv + c + f + c) + 4 * c  # biases; two norms, each with weight and bias
+    biases = sum(n for n, _ in product_shapes(config))
+    return product_numbers(config) + biases + 4 * config.d_model  # two norms, each with weight and bias
 
 
 def weight_bytes(config, itemsize=4):

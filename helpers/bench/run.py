@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..model import Config
 from . import peak
 from .bandwidth import DecodeProbe, StreamProbe
-from .equality import Equality, compare, largest, refused
+from .equality import COMPARED, COMPARED_STEPS, Equality, compare, largest, refused
 from .machine import Setup, describe
 from .shapes import SHAPES, new_model, random_tokens
 from .ticker import Ticker
@@ -17,7 +17,6 @@ from .variants import COMPILED, LOOP, NETWORKS, VARIANTS, Stepper
 
 PROBE, STREAM = "decode probe", "stream probe"
 WARMUP, LOOP_WARMUP = 2, 1  # a pass without a cache is long: one makes it warm
-COMPARED, COMPARED_STEPS = 24, 8  # tokens of the comparison, of which so many are decoded one by one
 
 
 @dataclass(frozen=True)
