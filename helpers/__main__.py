@@ -3,6 +3,8 @@
 import importlib
 import sys
 
+from .setup_env import SetupError
+
 COMMANDS = {  # command: (module, function, what it does)
     "lab": ("setup_env", "lab", "set up what is missing, then open the lessons in JupyterLab"),
     "test": ("setup_env", "test", "set up what is missing, then run all tests and every lesson"),
@@ -42,15 +44,11 @@ def main(arguments):
             file=sys.stderr,
         )
         return 2
-    if module == "setup_env":
-        from .setup_env import SetupError
-
-        try:
-            return command(arguments[1:])
-        except SetupError as error:
-            print("Set-up stopped: {}".format(error), file=sys.stderr)
-            return 2
-    return command(arguments[1:])
+    try:
+        return command(arguments[1:])
+    except SetupError as error:  # any command may install what it needs
+        print("Set-up stopped: {}".format(error), file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -10,18 +10,18 @@ Prints a table; exit code 0 if no learner met an error, 1 otherwise.
 import argparse
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+
+from helpers.servers import free_port, wait_for
 
 from .kernel import KernelError
 from .learner import Learner, LearnerError
@@ -161,27 +161,14 @@ def hub(state):
     with open(state / "hub.log", "w") as log:
         process = subprocess.Popen(command, env=os.environ | environment, cwd=state, stdout=log, stderr=log)
         try:
-            wait_for(f"{url}/hub/health", process, state / "hub.log")
+            try:
+                wait_for(f"{url}/hub/health", process, state / "hub.log")
+            except TimeoutError as error:
+                raise SystemExit(f"the hub did not start: {error}") from None
             yield url
         finally:
             process.terminate()
             process.wait(60)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def wait_for(address, process, log, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            return urllib.request.urlopen(address, timeout=2)
-        except OSError:
-            time.sleep(0.3)
-    raise SystemExit(f"the hub did not start:\n{log.read_text()[-3000:]}")
 
 
 if __name__ == "__main__":

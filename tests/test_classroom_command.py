@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from helpers import __main__ as door
 from helpers.classroom import command
 from helpers.setup_env import SetupError
 
@@ -38,7 +39,7 @@ def test_what_stops_the_set_up_is_said(monkeypatch, error, code, capsys):
         raise error
 
     monkeypatch.setattr(command, "ready_python", stop)
-    assert command.main(["scores", "course"]) == code
+    assert door.main(["class", "scores", "course"]) == code
     assert ("no room" in capsys.readouterr().err) == (code == 2)
 
 

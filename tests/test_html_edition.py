@@ -6,6 +6,7 @@ import nbformat
 import pytest
 
 import helpers.html_edition as edition
+from helpers import __main__ as door
 from helpers.html_edition import build, links, pages
 from helpers.setup_env import SetupError
 from helpers.stubs import SOLUTION
@@ -133,7 +134,7 @@ def test_the_command_sets_up_the_extra_and_builds_where_it_is_told(monkeypatch, 
         raise SetupError("no room")
 
     monkeypatch.setattr(edition, "ready_python", no_room)
-    assert edition.main([]) == 2 and "no room" in capsys.readouterr().err
+    assert door.main(["html"]) == 2 and "no room" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

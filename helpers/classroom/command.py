@@ -5,10 +5,9 @@ Standard library only, so that it can first install what a class needs (the extr
 
 import argparse
 import subprocess
-import sys
 from pathlib import Path
 
-from ..setup_env import SetupError, ready_python
+from ..setup_env import ready_python
 
 STEPS = {
     "release": "make a course folder, and in it the notebooks to hand out",
@@ -21,14 +20,11 @@ STEPS = {
 def main(arguments):
     """Set up what is missing and do one step of a course.
 
-    Exit code: 1 where something that was handed in could not be read, 2 where nothing was done.
+    Exit code: 1 where something that was handed in could not be read, 2 where nothing was done. Raises SetupError.
     """
     parser().parse_args(arguments)  # says what is wrong before anything is installed
     try:
         return subprocess.call([ready_python(["instructor"]), "-m", "helpers.classroom.steps", *arguments])
-    except SetupError as error:
-        print(f"Set-up stopped: {error}", file=sys.stderr)
-        return 2
     except KeyboardInterrupt:
         return 130
 

@@ -6,14 +6,13 @@ options cannot be used.
 """
 
 import argparse
-import sys
 from pathlib import Path
 
-from ..setup_env import ROOT, SetupError, ready_python, run
+from ..setup_env import ROOT, ready_python, run
 
 
 def main(arguments):
-    """Set up what is missing and build the edition; returns the exit code."""
+    """Set up what is missing and build the edition; returns the exit code. Raises SetupError."""
     parser = argparse.ArgumentParser(prog="python -m helpers html", description="The solved lessons as a website.")
     parser.add_argument("out", nargs="?", default=ROOT / "build" / "html", type=Path, help="folder (build/html)")
     parser.add_argument("--check", action="store_true", help="build nothing, check the links of OUT")
@@ -23,8 +22,4 @@ def main(arguments):
         from .links import report
 
         return report(out)
-    try:
-        return run([ready_python(["html"]), "-m", "helpers.html_edition.build", out])
-    except SetupError as error:
-        print(f"Set-up stopped: {error}", file=sys.stderr)
-        return 2
+    return run([ready_python(["html"]), "-m", "helpers.html_edition.build", out])

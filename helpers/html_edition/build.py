@@ -8,11 +8,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ..setup_env import ROOT
 from . import links
 from .pages import write_pages
 
 HERE = Path(__file__).resolve().parent
-SOURCES = HERE.parents[1] / "notebooks" / "solutions"
+SOURCES = ROOT / "notebooks" / "solutions"
 
 
 def build(out, sources=SOURCES):

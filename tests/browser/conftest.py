@@ -7,16 +7,14 @@ import importlib.util
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import pytest
 
 from helpers.environment import CHROMIUM
+from helpers.servers import free_port, wait_for
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 SETTINGS = {  # plugin -> setting: no news pop-up, no autosave, every cell in the page
@@ -102,22 +100,6 @@ def command(port, folder):
     }
     words = [f"--{name}={value}" for name, value in options.items()]
     return [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *words]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def wait_for(address, process, log, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            return urllib.request.urlopen(address, timeout=2)
-        except OSError:
-            time.sleep(0.2)
-    pytest.fail(f"JupyterLab did not answer at {address}:\n{log.read_text()[-2000:]}")
 
 
 class Lesson:
