@@ -14,13 +14,15 @@ os.environ.setdefault(
     "KV_CACHE_BENCH_SIZE", "tiny"
 )  # lesson 07 times a model whose steps take no time; read by its kernel
 
-pytest.register_assert_rewrite("graders")  # a base class of tests; its failures show values as a test file's do
+pytest.register_assert_rewrite(
+    "tests.checks.graders"
+)  # a base class of tests; its failures show values as a test file's do
 
 LONG = (  # begun first, so that no process is left with one of them when the others have nothing to do any more
     "test_audit.py",
     "test_diagnosis_unseen.py",
     "test_hf_reenact.py",
-    "test_checks_lesson06.py",
+    "test_lesson06.py",
     "test_hf.py",
     "test_build.py",
     "test_html_edition.py",

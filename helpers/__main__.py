@@ -3,20 +3,24 @@
 import importlib
 import sys
 
-from .setup_env import SetupError
+from .commands.setup_env import SetupError
 
 COMMANDS = {  # command: (module, function, what it does)
-    "lab": ("setup_env", "lab", "set up what is missing, then open the lessons in JupyterLab"),
-    "test": ("setup_env", "test", "set up what is missing, then run all tests and every lesson"),
-    "demo": ("demo", "main", "write a note with and without cache and compare each step"),
-    "check": ("environment", "main", "look at this environment: versions, threads, memory, front end"),
-    "report": ("learner_report", "main", "your lab report: what is solved, what your code measured (Markdown, HTML)"),
-    "faults": ("fault_table", "main", "what each cache fault does to text and logits, and whether it is named"),
+    "lab": ("commands.setup_env", "lab", "set up what is missing, then open the lessons in JupyterLab"),
+    "test": ("commands.setup_env", "test", "set up what is missing, then run all tests and every lesson"),
+    "demo": ("commands.demo", "main", "write a note with and without cache and compare each step"),
+    "check": ("commands.environment", "main", "look at this environment: versions, threads, memory, front end"),
+    "report": (
+        "checks.learner_report",
+        "main",
+        "your lab report: what is solved, what your code measured (Markdown, HTML)",
+    ),
+    "faults": ("lab.fault_table", "main", "what each cache fault does to text and logits, and whether it is named"),
     "html": ("html_edition", "main", "set up what is missing, then build the solved lessons as a website"),
     "class": ("classroom.command", "main", "the lessons in a class: release, collect, grade with nbgrader"),
-    "audit": ("audit_cli", "main", "audit a saved transformers model's cached decoding"),
-    "bench": ("bench.cli", "main", "speed and memory of decoding, beside transformers and this machine's limits"),
-    "cells": ("slow_cells", "main", "run the lessons and list their slowest cells"),
+    "audit": ("commands.audit", "main", "audit a saved transformers model's cached decoding"),
+    "bench": ("commands.bench", "main", "speed and memory of decoding, beside transformers and this machine's limits"),
+    "cells": ("commands.cells", "main", "run the lessons and list their slowest cells"),
 }
 
 

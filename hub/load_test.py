@@ -21,7 +21,7 @@ from pathlib import Path
 
 import psutil
 
-from helpers.servers import free_port, wait_for
+from hub.servers import free_port, wait_for
 
 from .kernel import KernelError
 from .learner import Learner, LearnerError

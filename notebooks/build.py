@@ -19,8 +19,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
+from helpers.checks.stubs import BuildError, annotate, learner_source
 from helpers.progress import VARIABLE
-from helpers.stubs import BuildError, annotate, learner_source
 
 HERE = Path(__file__).resolve().parent
 KERNEL = {

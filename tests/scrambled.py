@@ -1,7 +1,8 @@
 """Models none of whose parameters is zero or one: a bias or a norm that is left out, or read twice, then shows."""
 
 import torch
-from wide import wide
+
+from tests.wide import wide
 
 
 def scramble(model, seed=3):

@@ -7,8 +7,8 @@ own (products.py: the kernel that is fastest here), because a slow kernel would 
 
 import torch
 
-from ..products import PRODUCTS
 from .memory import product_shapes
+from .products import PRODUCTS
 from .timing import interleaved
 
 

@@ -6,8 +6,8 @@ making them would count against it.
 
 import torch
 
-from ..hf import check_version
-from ..hf.library import cache_argument
+from kvaudit.hf import check_version
+from kvaudit.hf.library import cache_argument
 
 LAYER = {  # MiniGPT's names in a block: (GPT-2's, whether its matrix is [in, out])
     "norm1": ("ln_1", False),

@@ -11,8 +11,8 @@ import torch
 
 from ..caches import PreallocatedCache
 from ..decoding import CachedDecoder, Oracle
-from ..products import with_products
 from . import gpt2
+from .products import with_products
 
 LIBRARY = "transformers"
 NETWORKS = {  # name: built from a MiniGPT

@@ -1,6 +1,6 @@
 """Self-checks: `check("decode_step")` grades a name of the notebook, `hint("decode_step")` helps, `ask(...)` asks.
 
-`lessonNN.py` holds the exercises and questions of one lesson; the registry in `registry.py` is the one place where
+`lessonNN/` holds the exercises and questions of one lesson; the registry in `registry.py` is the one place where
 points stand.
 """
 

@@ -7,7 +7,7 @@ import argparse
 import subprocess
 from pathlib import Path
 
-from ..setup_env import ready_python
+from ..commands.setup_env import ready_python
 
 STEPS = {
     "release": "make a course folder, and in it the notebooks to hand out",

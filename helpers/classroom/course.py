@@ -11,8 +11,8 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import capture_log
 from traitlets.config import PyFileConfigLoader
 
-from ..learner_report import NOTEBOOKS
-from ..stubs import annotate
+from ..checks.learner_report import NOTEBOOKS
+from ..checks.stubs import annotate
 from .settings import CONFIG
 
 SETTINGS = "nbgrader_config.py"

@@ -11,8 +11,8 @@ from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from nbgrader.utils import is_grade
 from traitlets import Bool, Dict, Integer
 
+from ..checks.stubs import learner_source
 from ..progress import VARIABLE
-from ..stubs import learner_source
 
 SETUP = "--IPKernelApp.exec_lines=import helpers.classroom.kernel as _k; _k.prepare(); del _k"
 MOST_STOPPERS = 5  # cells that end the kernel or never end, after which the rest of a notebook is not run

@@ -8,10 +8,7 @@ from .registry import fault
 
 @fault(
     "gqa_tile",
-    family="shared heads",
     title="heads tiled",
-    does="Shared key/value heads are tiled (0 1 0 1 …) where each must be repeated in place (0 0 1 1 …).",
-    look="repeat against repeat_interleave: both give the same shape",
     report="onnx/onnx#7274",
     needs="shared heads",
 )
@@ -22,10 +19,7 @@ class GqaTile(CausalAttention):
 
 @fault(
     "rope_again",
-    family="rotary",
     title="keys rotated again",
-    does="All cached keys are rotated again, by positions 0 to n - 1, at each step.",
-    look="whether keys are rotated before they are stored and once more when they are read",
     report="google-deepmind/gemma#392",
     needs="rope",
 )
@@ -39,10 +33,7 @@ class RopeAgain(CausalAttention):
 
 @fault(
     "rope_query_restarts",
-    family="rotary",
     title="queries rotate from 0",
-    does="Queries are rotated from position 0 in every call, keys from n.",
-    look="the positions of both rotations: query and key of one token stand at the same place",
     report="RobertCsordas/moeut#6",
     needs="rope",
 )

@@ -10,10 +10,7 @@ from .registry import fault
 
 @fault(
     "leftpad_arange_pos",
-    family="ragged batch",
     title="padding counted",
-    does="Positions of a left-padded batch are counted through the padding (rotary positions hide it).",
-    look="position ids of a padded batch: each row counts from its own first real token",
     report="ndif-team/nnsight#673",
     needs="left padding",
     scenario="ragged",
@@ -25,10 +22,7 @@ class LeftpadArangePos(PaddedCache):
 
 @fault(
     "leftpad_decode_pos_shared",
-    family="ragged batch",
     title="one position for all",
-    does="In decode all rows stand at the padded length, although prefill counted each row by itself.",
-    look="the offset in decode: a batch of different lengths needs one position a row, not one number",
     report="unslothai/unsloth#3699",
     needs="left padding",
     scenario="ragged",
@@ -40,10 +34,7 @@ class LeftpadDecodePosShared(PaddedCache):
 
 @fault(
     "beam_no_reorder",
-    family="beams",
     title="beams not reordered",
-    does="The beams follow their parents, their caches do not: a beam attends over another beam's tokens.",
-    look="after the best beams are chosen: tokens and cache rows must be picked by the same parents",
     report="huggingface/transformers#46612",
     needs="beams",
     scenario="beams",

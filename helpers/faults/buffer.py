@@ -8,10 +8,7 @@ from .registry import fault
 
 @fault(
     "tail_unmasked",
-    family="preallocated",
     title="unwritten tail visible",
-    does="The unwritten rows of the buffer take part in the softmax; how much depends on the capacity.",
-    look="the mask over the whole buffer: keys past the current length must be hidden, zeros are keys too",
     report="huggingface/transformers#30414",
     needs="buffer",
 )
@@ -24,10 +21,7 @@ class TailUnmasked(BufferCache):
 
 @fault(
     "clamp_overflow",
-    family="capacity",
     title="last slot overwritten",
-    does="Past the end of the buffer, the last slot is overwritten without a word.",
-    look="what an in-place write does past the end: some libraries clamp the index instead of raising",
     report="jax-ml/jax#34257",
     needs="buffer",
     scenario="overflow",

@@ -36,10 +36,7 @@ class SequenceDecoder(CachedDecoder):
 
 @fault(
     "refeed_last_prompt_token",
-    family="duplicate",
     title="last token fed twice",
-    does="The whole prompt is prefilled, then its last token is fed once more as the first step.",
-    look="what the first step after prefill feeds: prefill has already read the whole prompt and given its logits",
     report="raullenchai/Rapid-MLX#1124",
 )
 class RefeedLastPromptToken(CachedDecoder):
@@ -50,10 +47,7 @@ class RefeedLastPromptToken(CachedDecoder):
 
 @fault(
     "refeed_everything",
-    family="duplicate",
     title="all tokens fed again",
-    does="Each step feeds the whole sequence into a cache that already holds it: the rows grow by n.",
-    look="what a step feeds: the new token alone, not the sequence that the loop collects",
     report="ggml-org/llama.cpp#7859",
 )
 class RefeedEverything(SequenceDecoder):
@@ -65,10 +59,7 @@ class RefeedEverything(SequenceDecoder):
 
 @fault(
     "decode_row_twice",
-    family="duplicate",
     title="row stored twice",
-    does="In decode a layer appends its new key and value twice: the rows grow by 2 a step.",
-    look="every place that appends to the cache: is one in the attention and another one in the loop?",
     report="OpenDriveLab/AgiBot-World#157",
 )
 class DecodeRowTwice(ConcatCache):

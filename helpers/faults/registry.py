@@ -5,16 +5,18 @@ its catalogue entry: `@fault(...)` files it under its id. A fault of a feature (
 the smallest correct cache or decoder that has the feature.
 """
 
-import copy
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
+
+from kvaudit.bugs import BUGS
 
 from ..cache import ConcatCache
 from ..caches import BufferCache, PaddedCache, WindowCache
 from ..decoding import CachedDecoder
 from ..loops import RaggedDecoder
 from ..model import Block, CausalAttention
+from ..modules import combine, with_modules
 
 WINDOW = 8  # tokens that a sliding window keeps, where nothing else is said
 
@@ -37,15 +39,27 @@ OF_THE_MODEL = {
 class Fault:
     """One entry: what a reader sees of the fault, and the class that has it."""
 
-    id: str
-    family: str  # position, mask, append, duplicate, ... : the answer that a diagnosis must get right
+    id: str  # that of the bug in the audit's table, whose words it takes: `family`, `does`, `look`
     title: str  # two to five words, as on a toggle
-    does: str  # what the faulty code does, in one sentence
-    look: str  # where to look in one's own code
     report: str  # a public report of the same fault
     cls: type
     needs: str | None = None  # a feature without which the fault does not exist: a key of FEATURES or OF_THE_MODEL
     scenario: str = "plain"  # the calls that show it, a key of scenarios.SCENARIOS
+
+    @property
+    def family(self):
+        """position, mask, append, duplicate, …: the answer that a diagnosis must get right."""
+        return BUGS[self.id].family
+
+    @property
+    def does(self):
+        """What the faulty code does, in one sentence."""
+        return BUGS[self.id].does
+
+    @property
+    def look(self):
+        """Where to look in one's own code."""
+        return BUGS[self.id].look
 
     @cached_property
     def part(self):
@@ -132,33 +146,3 @@ def one_feature(chosen, feature):
                 f"{f.id} cannot be combined with a buffer: it replaces update() of a cache that concatenates"
             )
     return feature
-
-
-@cache
-def combine(base, *classes):
-    """One class that overrides what each of `classes` does; faults of the plain cache come before those of a special one."""
-    if not classes:
-        return base
-    if len(classes) == 1 and issubclass(classes[0], base):
-        return classes[0]
-    return type("Combined", (*sorted(classes, key=lambda c: len(c.__mro__)), base), {})
-
-
-def with_modules(model, attention, block):
-    """`model` with other attention or block classes and the very same parameters; `model` itself where none is given."""
-    if not attention and not block:
-        return model
-    twin = shallow(model)
-    twin.blocks = shallow(model.blocks)
-    for i, layer in enumerate(model.blocks):
-        twin.blocks[i] = shallow(layer, combine(Block, *block))
-        twin.blocks[i].attention = shallow(layer.attention, combine(CausalAttention, *attention))
-    return twin
-
-
-def shallow(module, cls=None):
-    """A module of its own (of class `cls`) over the same parameters and the same submodules."""
-    twin = copy.copy(module)
-    twin._modules = dict(module._modules)
-    twin.__class__ = cls or type(module)
-    return twin

@@ -8,7 +8,7 @@ options cannot be used.
 import argparse
 from pathlib import Path
 
-from ..setup_env import ROOT, ready_python, run
+from ..commands.setup_env import ROOT, ready_python, run
 
 
 def main(arguments):

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ..setup_env import ROOT
+from ..commands.setup_env import ROOT
 from . import links
 from .pages import write_pages
 

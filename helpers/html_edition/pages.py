@@ -9,7 +9,7 @@ from html import escape
 
 import nbformat
 
-from ..stubs import SOLUTION, learner_source
+from ..checks.stubs import SOLUTION, learner_source
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 LESSON = re.compile(r'href="(\d\d_\w+)\.ipynb')

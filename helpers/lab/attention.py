@@ -4,11 +4,11 @@ from functools import cache
 
 import torch
 
+from ..faults.mistakes import MISTAKES, small
 from ..figures import approx
-from ..leaks import influence
-from ..mistakes import MISTAKES, small
-from ..plots import masks
+from ..plots.curves import masks
 from . import svg
+from .leaks import influence
 from .masks import cell_state, key_to
 from .panel import Choice, Panel, Step, View
 

@@ -2,13 +2,13 @@
 
 import torch
 
-from .. import plots
 from ..cache import ConcatCache
 from ..decoding import CachedDecoder, Oracle
-from ..depth import PostNorm
-from ..faults.registry import with_modules
 from ..model import Block
+from ..modules import with_modules
+from ..plots import curves as plots
 from . import svg
+from .depth import PostNorm
 from .faults import logits_verdict, mark, note_box, run_decoder, text_verdict, trace_picture
 from .panel import Choice, Panel, View
 

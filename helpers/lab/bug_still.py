@@ -3,7 +3,7 @@
 import textwrap
 
 from ..figures import approx
-from ..plots import BLACK, BLUE, FLOOR, RED, Plot
+from ..plots.curves import BLACK, BLUE, FLOOR, RED, Plot
 from .bug_view import sentence
 
 

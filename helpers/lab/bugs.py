@@ -13,13 +13,13 @@ from functools import lru_cache
 
 import torch
 
+from ..audit import measure
 from ..caches import NoCacheWindow
 from ..decoding import Oracle, generate
 from ..faults import CATALOGUE, faulty, find
 from ..ledger import TOKENIZER, Example, example, load, parse_prompt
 from ..model import NoCache
 from ..reference import MiniGPTReference
-from ..tolerance import measure
 from .calls import Setting, decode_both, setting_of
 from .compare import StepTable
 from .faults import FaultReport, name_of

@@ -7,7 +7,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from ..cache import ConcatCache
-from ..plots import BLUE, ORANGE, Plot, canvas
+from ..plots.curves import BLUE, ORANGE, Plot, canvas
 from . import svg
 from .panel import Panel, Step, View
 

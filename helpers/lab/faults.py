@@ -4,12 +4,12 @@ import math
 from dataclasses import dataclass
 from html import escape
 
-from .. import plots
 from ..decoding import Oracle, generate
 from ..faults import CATALOGUE, faulty
 from ..figures import approx
 from ..ledger import TOKENIZER, check_note, example
 from ..model import OutOfPositions
+from ..plots import curves as plots
 from . import svg
 from .compare import StepTable, compare
 from .panel import Choice, Panel, View

@@ -1,9 +1,9 @@
 """The head panel of lesson 02: what any head of the trained model reads while the note is written."""
 
 from ..figures import approx
-from ..heads import attention_weights, note_places, read_by, segments
-from ..plots_heads import looks
+from ..plots.heads import looks
 from . import svg
+from .head_roles import attention_weights, note_places, read_by, segments
 from .panel import Choice, Panel, View
 
 WIDE, HIGH, LEFT, TOP = 10, 20, 66, 24  # of a cell, and where the first one stands

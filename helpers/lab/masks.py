@@ -3,7 +3,7 @@
 import torch
 
 from ..cache import causal_mask
-from ..plots import masks, visible_ranges
+from ..plots.curves import masks, visible_ranges
 from . import svg
 from .panel import Choice, Panel, Step, View
 

@@ -1,7 +1,7 @@
 """A step's time on toggles: which cache, how long a text, and whether what happens within a part is counted in it."""
 
+from ..bench.spans import ATTENTION, OWN_WORDS, PARTS, PRODUCTS, STEP, WRITES, median_ms, own_seconds, whole_seconds
 from ..figures import approx
-from ..spans import ATTENTION, OWN_WORDS, PARTS, PRODUCTS, STEP, WRITES, median_ms, own_seconds, whole_seconds
 from . import svg
 from .panel import Choice, Panel, View
 

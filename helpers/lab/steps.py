@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..plots import kv_work
+from ..plots.curves import kv_work
 from . import svg
 from .panel import Panel, Step, View
 

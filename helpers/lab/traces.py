@@ -8,8 +8,8 @@ import math
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from ..audit import Tolerance
 from ..decoding import Oracle, teacher_forced
-from ..tolerance import Tolerance
 
 
 def compare(a, b):

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.environment import CHROMIUM
-from helpers.servers import free_port, wait_for
+from helpers.commands.environment import CHROMIUM
+from hub.servers import free_port, wait_for
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 SETTINGS = {  # plugin -> setting: no news pop-up, no autosave, every cell in the page

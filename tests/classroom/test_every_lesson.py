@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from helpers.checks import EXERCISES
-from helpers.learner_report import NOTEBOOKS
+from helpers.checks.learner_report import NOTEBOOKS
 
 LESSONS = sorted(path.stem for path in (NOTEBOOKS / "solutions").glob("*.ipynb"))
 every_lesson = pytest.mark.parametrize("lesson", LESSONS)

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from helpers.setup_env import ROOT
+from helpers.commands.setup_env import ROOT
 
 
 def test_the_notes_are_current():

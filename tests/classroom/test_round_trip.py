@@ -4,10 +4,11 @@ import csv
 
 import nbformat
 import pytest
-from handed_in import CASES, FULL, LESSON, text
 
+from helpers.checks.learner_report import NOTEBOOKS
 from helpers.classroom.grading import gradebook, scores
-from helpers.learner_report import NOTEBOOKS
+
+from .handed_in import CASES, FULL, LESSON, text
 
 TIMEOUT = 20  # seconds a cell; above what a looping check takes, and it is paid for each endless cell
 UNREADABLE = "unreadable"

@@ -1,0 +1,3 @@
+"""Lesson 03's exercises and questions; importing it files them, in this order."""
+
+from . import feed_forward, block, model, positions, questions  # noqa: F401, I001

@@ -1,0 +1,3 @@
+"""Lesson 04's exercises and questions; importing it files them, in this order."""
+
+from . import generation, compare, cost, questions, tolerance  # noqa: F401, I001

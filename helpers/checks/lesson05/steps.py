@@ -1,0 +1,211 @@
+"""Lesson 05, prefill and decode: the past carried through the model, one step, the loop."""
+
+import torch
+
+from ..compare import compare, inputs_kept, own, tensor_like
+from ..registry import Exercise, Wrong, kind
+from ..small import BLOCK, Case, equal, fed_in, follow, small_model, some_tokens
+
+forward_with_past = Exercise(
+    name="forward_with_past",
+    lesson="05",
+    call="forward_with_past(model, tokens, past=None) -> (logits [B, T, V], new_past)",
+    minutes=15,
+    difficulty="medium",
+    hints=(
+        "Three places know about the past: the positions of the new tokens, each layer's keys and values, the mask.",
+        "The first new token stands at the number of rows that are cached already. Where can you read that number?",
+        "Layer i attends with past[i] and returns a pair of its own; collect the pairs in a new list, in the layers' order.",
+    ),
+)
+follow(forward_with_past, "without a past", lambda: Case(6), lambda f, c: f(c.model, c.tokens), last_only=False)
+follow(
+    forward_with_past, "one token", lambda: Case(6, 1), lambda f, c: f(c.model, c.pieces[-1], c.past()), last_only=False
+)
+follow(
+    forward_with_past, "a chunk", lambda: Case(6, 5), lambda f, c: f(c.model, c.pieces[-1], c.past()), last_only=False
+)
+
+
+@forward_with_past.check("the past that it was given is unchanged")
+def _(answer):
+    case = Case(6, 1)
+    inputs_kept(lambda past: own(answer)(case.model, case.pieces[-1], past), ("past",), case.past())
+
+
+prefill = Exercise(
+    name="prefill",
+    lesson="05",
+    call="prefill(model, tokens) -> (logits [B, V], past)",
+    minutes=5,
+    difficulty="easy",
+    hints=(
+        "A prompt is a chunk with nothing before it.",
+        "Only one of the T positions predicts the token that comes next.",
+        "The rows of all T prompt tokens stay in the past; of the logits, only those of the last position are needed.",
+    ),
+)
+
+
+def last_logits_only(case, out):
+    """Name the mistake of another position's logits before the general message."""
+    everything = case.model(case.tokens)  # [B, T, V]
+    for position in range(case.S - 1):
+        if isinstance(out[0], torch.Tensor) and equal(out[0], everything[:, position]):
+            raise Wrong(
+                f"the logits are those of position {position}; expected position {case.S - 1}, the prompt's last"
+            )
+    return out
+
+
+def call_prefill(answer, case):
+    out = answer(case.model, case.tokens)
+    return last_logits_only(case, out) if isinstance(out, tuple) and len(out) == 2 else out
+
+
+follow(prefill, "a prompt of 6", lambda: Case(6), call_prefill)
+follow(prefill, "a prompt of 1", lambda: Case(1), call_prefill)
+follow(prefill, "a prompt as long as the block", lambda: Case(BLOCK), call_prefill)
+
+decode_step = Exercise(
+    name="decode_step",
+    lesson="05",
+    call="decode_step(model, token, past) -> (logits [B, V], past)",
+    minutes=5,
+    difficulty="easy",
+    hints=(
+        "token has shape [B]; what does the model need?",
+        "The new token's position is the number of rows in the past, in every step, not only in the first.",
+        "Feed a chunk of one token on top of the past, drop the axis of length 1 from the logits, return the grown past.",
+    ),
+)
+
+
+def call_decode(answer, case):
+    return answer(case.model, case.pieces[-1][:, 0], case.past())
+
+
+follow(decode_step, "step 1", lambda: Case(6, 1), call_decode)
+follow(decode_step, "step 1 after a prompt of 1, a batch of 1", lambda: Case(1, 1, batch=1), call_decode)
+
+
+@decode_step.check("steps 2 to 6, each on the past that the step before returned")
+def _(answer):
+    past, details = Case(6, 1).past(), None
+    for step in range(1, 7):
+        case = Case(6, *[1] * step)
+        out = answer(case.model, case.pieces[-1][:, 0], past)
+        case.structure(out, last_only=True)
+        details, past = case.check_logits(out, step), out[1]
+    return details
+
+
+@decode_step.check("the past that it was given is unchanged")
+def _(answer):
+    case = Case(6, 1)
+    inputs_kept(lambda past: own(answer)(case.model, case.pieces[-1][:, 0], past), ("past",), case.past())
+
+
+generate_cached = Exercise(
+    name="generate_cached",
+    lesson="05",
+    call="generate_cached(model, prompt, max_new_tokens) -> tokens [B, n]",
+    minutes=15,
+    difficulty="medium",
+    hints=(
+        "Which logits choose the first new token? Which token does the first decode step feed?",
+        "n new tokens need one prefill and n - 1 decode steps.",
+        "Choose, keep, and feed only if one more is wanted: the last token is never fed, so it needs no position.",
+    ),
+)
+
+
+def greedy(model, prompt, n):
+    """The oracle's tokens `[B, n]`: the whole sequence again for each."""
+    tokens = prompt
+    for _ in range(n):
+        tokens = torch.cat([tokens, model(tokens)[:, -1].argmax(-1, keepdim=True)], dim=1)
+    return tokens[:, prompt.shape[1] :]
+
+
+def same_tokens(answer, prompt, n):
+    got, right = answer(small_model(), prompt, n), greedy(small_model(), prompt, n)
+    if isinstance(got, torch.Tensor) and got.shape == (len(prompt), prompt.shape[1] + n) and n:
+        raise Wrong(f"the result has shape {list(got.shape)}; expected the {n} new tokens only, without the prompt")
+    tensor_like(got, right, "B n", "the tokens")
+    try:
+        compare(got, right, 0, "B n", "the tokens")
+    except Wrong as wrong:
+        raise Wrong(wrong.seen, shifted(got, right, prompt)) from None
+
+
+def shifted(got, right, prompt):
+    """The known mistake around the first token that gives these tokens, or None."""
+    n = got.shape[1]
+    if n > 1 and torch.equal(got[:, :-1], right[:, 1:]):
+        return "the token that the prefill's logits choose is not kept"
+    twice = torch.cat([prompt, prompt[:, -1:]], dim=1)
+    if twice.shape[1] + n - 1 <= BLOCK and torch.equal(got, greedy(small_model(), twice, n)):
+        return "the prompt's last token is fed twice: its logits, from the prefill, choose the first new token"
+
+
+@generate_cached.check("7 new tokens are the oracle's")
+def _(answer):
+    same_tokens(answer, some_tokens(6), 7)
+
+
+@generate_cached.check("a second request does not see the first")
+def _(answer):
+    try:
+        for seed in (1, 2, 1):
+            same_tokens(answer, some_tokens(3, seed), 3)
+    except Wrong as wrong:
+        raise Wrong(wrong.seen, "a cache that the request before has filled: each one starts with none") from None
+
+
+@generate_cached.check("a prompt of 1 token, in a batch and alone")
+def _(answer):
+    same_tokens(answer, some_tokens(1), 5)
+    same_tokens(answer, some_tokens(1)[:1], 5)
+
+
+@generate_cached.check("0 and 1 new tokens")
+def _(answer):
+    same_tokens(answer, some_tokens(6), 0)
+    same_tokens(answer, some_tokens(6), 1)
+
+
+@generate_cached.check("feeds each token once")
+def _(answer):
+    fed = fed_in(answer, 6, 5)
+    if not fed:
+        return "not counted, the code does not call the model's modules"
+    if sum(fed) != 10:
+        looks = {
+            11: "the last token is fed too, though no token follows it",
+            5 * 6 + 10: "the whole sequence is fed again",
+        }
+        raise Wrong(
+            f"a prompt of 6 and 5 new tokens: {sum(fed)} tokens went through layer 0, in calls of {fed}; expected 6 + 4 = 10",
+            looks.get(sum(fed)),
+        )
+    return f"calls of {fed} tokens"
+
+
+@generate_cached.check("fills the block: prompt + new - 1 = block")
+def _(answer):
+    same_tokens(answer, some_tokens(6), BLOCK - 6 + 1)
+    same_tokens(answer, some_tokens(BLOCK), 1)
+
+
+@generate_cached.check("one token more raises an error")
+def _(answer):
+    try:
+        out = answer(small_model(), some_tokens(6), BLOCK - 6 + 2)
+    except Exception:  # noqa: BLE001 (any error will do)
+        return
+    got = list(out.shape) if isinstance(out, torch.Tensor) else kind(out)
+    seen = f"no error where {BLOCK + 1} positions would be needed and the block has {BLOCK}; got {got}"
+    raise Wrong(
+        seen, "a position clamped to the last one, a prompt cut short, or a loop that stops early without a word"
+    )

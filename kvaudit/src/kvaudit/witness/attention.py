@@ -1,0 +1,26 @@
+"""Plain attention over explicit rows and masks: what a witness computes with, and a reference may."""
+
+import torch
+
+
+def band(T, window):
+    """Boolean `[T, T]`: query i may see the `window` newest keys up to itself."""
+    i = torch.arange(T)
+    age = i[:, None] - i[None, :]
+    return (age >= 0) & (age < window)
+
+
+def attend(q, k, v, scale, visible, expand=None, softcap=None):
+    """Plain attention: q `[B, H, T, D]` over k, v `[B, H_kv, S, D]`; visible `[T, S]` or `[B, 1, T, S]`, True = may attend.
+
+    A query that may see nothing gets zeros. `expand` maps H_kv to H heads (default: query head h reads h // group).
+    `softcap` c bounds the scores to c · tanh(score / c), as Gemma 2 does.
+    """
+    group = q.shape[1] // k.shape[1]
+    if group > 1:
+        expand = expand or (lambda x: x.repeat_interleave(group, dim=1))
+        k, v = expand(k), expand(v)
+    scores = q @ k.transpose(-2, -1) * scale  # [B, H, T, S]
+    if softcap is not None:
+        scores = (scores / softcap).tanh() * softcap
+    return torch.nan_to_num(scores.masked_fill(~visible, float("-inf")).softmax(dim=-1)) @ v

@@ -1,0 +1,94 @@
+"""What hypotheses answer to scripts: two that agree so far share a call, which is computed once.
+
+A hypothesis about decode steps has the prefill of the correct witness; one about rollback has all its calls up to the
+first `crop`. And an audit asks the same hypothesis twice: does it reproduce the decoder, and would the scripts show it?
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import torch
+
+from ..plan.scripts import perform, rows_held
+from ..subject.subject import remembered
+from .witness import Witness
+
+ROOM = 128e6  # bytes kept for each reference; beyond them the longest unused calls are forgotten
+HANDING_ON = ("crop", "reorder", "fork")  # rules that are asked in the call of their name only
+
+
+@dataclass
+class Answered:
+    """A call as a witness answered it: its logits `[B, V]` (None for a crop, …), and its decoders, as they are then."""
+
+    decoders: dict
+    logits: torch.Tensor | None = None
+    rows: list | None = None
+    ended: bool = False  # it raised: nothing comes after it
+
+    @property
+    def size(self):
+        kept = [x for w in self.decoders.values() for x in (*(w.keys or ()), *(w.values or ())) if x is not None]
+        return sum(x.nbytes for x in (*kept, self.logits) if x is not None)
+
+
+class Replays:
+    """Runs hypotheses on scripts over one reference; keeps what it computed, up to `room` bytes."""
+
+    def __init__(self, reference, room=ROOM):
+        self.reference, self.room, self.used, self.kept = reference, room, 0, OrderedDict()
+
+    def run(self, script, rules, watch=None):
+        """Rows per layer after each answering call. `watch(step, logits)` may return True to stop early."""
+        rows, kinds, answered = [], set(), Answered({"main": Witness(self.reference, rules)})
+        for i, call in enumerate(script.calls):
+            kinds.add(call.kind)
+            key = script.content, i, acting(rules, kinds)
+            answered = self.find(key) or self.keep(key, answer(call, answered, rules))
+            if answered.ended:
+                break
+            if answered.logits is not None:
+                rows.append(answered.rows)
+                if watch is not None and watch(len(rows) - 1, answered.logits):
+                    break
+        return rows
+
+    def find(self, key):
+        if key in self.kept:
+            self.kept.move_to_end(key)
+        return self.kept.get(key)
+
+    def keep(self, key, answered):
+        self.kept[key] = answered
+        self.used += answered.size
+        while self.used > self.room:
+            self.used -= self.kept.popitem(last=False)[1].size
+        return answered
+
+
+def replays(reference):
+    """The one `Replays` of a reference."""
+    return remembered(reference, "replays", lambda: Replays(reference))
+
+
+def acting(rules, kinds):
+    """The rules that can have acted in calls of these kinds: whoever has the same ones has answered alike."""
+    return frozenset((name, rule) for name, rule in rules.items() if acts_in(name, rule) in (None, *kinds))
+
+
+def acts_in(name, rule):
+    """The one kind of call in which a rule acts, None where it may act in any."""
+    return name if name in HANDING_ON else getattr(rule, "kind", None)
+
+
+def answer(call, before, rules):
+    """The call on copies of the decoders `before` it, under these rules."""
+    twins = {id(w): w.copied(rules) for w in before.decoders.values()}  # one decoder may stand under two names
+    decoders = {name: twins[id(w)] for name, w in before.decoders.items()}
+    try:
+        logits = perform(call, decoders)
+    except Exception:  # noqa: BLE001 - a bug may well run out of positions: that is where its answers end
+        return Answered({}, ended=True)
+    if call.kind in HANDING_ON:
+        return Answered(decoders)
+    return Answered(decoders, logits, rows_held(decoders[call.on]))
