@@ -7,6 +7,6 @@ from helpers.commands.setup_env import ROOT
 
 
 def test_the_notes_are_current():
-    command = [sys.executable, str(ROOT / "tests" / "teachers_notes.py"), "--check"]
+    command = [sys.executable, "-m", "tests.checks.teachers_notes", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
