@@ -5,28 +5,42 @@ import sys
 
 from .commands.setup_env import SetupError
 
-COMMANDS = {  # command: (module, function, what it does)
-    "lab": ("commands.setup_env", "lab", "set up what is missing, then open the lessons in JupyterLab"),
-    "test": ("commands.setup_env", "test", "set up what is missing, then run all tests and every lesson"),
-    "demo": ("commands.demo", "main", "write a note with and without cache and compare each step"),
-    "check": ("commands.environment", "main", "look at this environment: versions, threads, memory, front end"),
-    "report": (
-        "checks.learner_report",
-        "main",
-        "your lab report: what is solved, what your code measured (Markdown, HTML)",
-    ),
-    "faults": ("lab.fault_table", "main", "what each cache fault does to text and logits, and whether it is named"),
-    "html": ("html_edition", "main", "set up what is missing, then build the solved lessons as a website"),
-    "class": ("classroom.command", "main", "the lessons in a class: release, collect, grade with nbgrader"),
-    "audit": ("commands.audit", "main", "audit a saved transformers model's cached decoding"),
-    "bench": ("commands.bench", "main", "speed and memory of decoding, beside transformers and this machine's limits"),
-    "cells": ("commands.cells", "main", "run the lessons and list their slowest cells"),
+READERS = {  # who reads: {command: (module, function, what it does)}
+    "learn": {
+        "lab": ("commands.setup_env", "lab", "set up what is missing, then open the lessons in JupyterLab"),
+        "demo": ("commands.demo", "main", "write a note with and without cache and compare each step"),
+        "report": ("commands.report", "main", "what is solved, what your code measured (Markdown, HTML)"),
+        "check": ("commands.environment", "main", "look at this environment: versions, threads, memory, front end"),
+    },
+    "teach": {
+        "class": ("classroom.command", "main", "the lessons in a class: release, collect, grade with nbgrader"),
+        "html": ("commands.html", "main", "set up what is missing, then build the solved lessons as a website"),
+    },
+    "prove": {
+        "audit": ("commands.audit", "main", "audit a saved transformers model's cached decoding"),
+        "faults": ("commands.faults", "main", "what each cache fault does to text and logits, and whether it is named"),
+    },
+    "measure": {
+        "bench": (
+            "commands.bench",
+            "main",
+            "speed and memory of decoding, beside transformers and the machine's limits",
+        ),
+        "cells": ("commands.cells", "main", "run the lessons and list their slowest cells"),
+    },
+    "change": {
+        "test": ("commands.setup_env", "test", "set up what is missing, then run all tests and every lesson"),
+    },
 }
+COMMANDS = {name: place for commands in READERS.values() for name, place in commands.items()}
 
 
 def usage():
-    lines = ["usage: python -m helpers COMMAND [OPTIONS]", ""]
-    return "\n".join(lines + ["  {:<8}{}".format(name, words) for name, (_, _, words) in COMMANDS.items()])
+    """The commands with their words, under the reader that they are for."""
+    lines = ["usage: python -m helpers COMMAND [OPTIONS]"]
+    for reader, commands in READERS.items():
+        lines += ["", reader] + ["  {:<8}{}".format(name, words) for name, (_, _, words) in commands.items()]
+    return "\n".join(lines)
 
 
 def main(arguments):

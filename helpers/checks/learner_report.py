@@ -3,14 +3,11 @@
 Lessons are those that have a notebook; exercises and points come from the checks, progress from the progress file.
 """
 
-import argparse
 import json
-import sys
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from .. import progress
 from ..figures import approx
 from . import EXERCISES
 from .registry import Question
@@ -129,25 +126,3 @@ def page(kept, message=None, folder=NOTEBOOKS):
         parts.append(f"<table>{body}</table>" if rows else "")
     head = f"<meta charset='utf-8'><title>Lab report</title><style>{STYLE}</style>"
     return f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(parts)}</body></html>\n"
-
-
-def main(arguments=None):
-    """Print the report, or write it. Exit code 1 where a file cannot be read or written."""
-    parser = argparse.ArgumentParser(prog="python -m helpers report", description=__doc__.split("\n")[0])
-    parser.add_argument("--html", metavar="FILE", help="write it as one HTML page")
-    parser.add_argument("--md", metavar="FILE", help="write it as Markdown")
-    options = parser.parse_args(arguments)
-    try:
-        kept, message = progress.read()
-        for file, text in ((options.html, page), (options.md, markdown)):
-            if file:
-                Path(file).write_text(text(kept, message), encoding="utf-8")
-                print(f"written: {file}")
-    except OSError as error:
-        print(f"report: {error.strerror}: {error.filename}", file=sys.stderr)
-        return 1
-    if not options.html and not options.md:
-        print(markdown(kept, message))
-    elif message:
-        print(f"note: {message}", file=sys.stderr)
-    return 0

@@ -8,12 +8,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ..commands.setup_env import ROOT
 from . import links
 from .pages import write_pages
 
 HERE = Path(__file__).resolve().parent
-SOURCES = ROOT / "notebooks" / "solutions"
+SOURCES = HERE.parents[1] / "notebooks" / "solutions"
 
 
 def build(out, sources=SOURCES):

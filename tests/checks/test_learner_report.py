@@ -1,4 +1,4 @@
-"""The learner's report: what the progress file says, in Markdown and HTML, and a file that cannot be read."""
+"""The learner's report: what the progress file says, in Markdown and HTML."""
 
 import json
 import re
@@ -7,9 +7,8 @@ import nbformat
 import pytest
 
 from helpers import progress
-from helpers.__main__ import main as door
 from helpers.checks import EXERCISES, learner_report
-from helpers.checks.learner_report import lessons, main, markdown, page, said
+from helpers.checks.learner_report import lessons, markdown, page, said
 from helpers.checks.registry import Question
 
 
@@ -73,15 +72,6 @@ def test_points_beyond_what_an_exercise_has_count_no_more_than_that(folder):
     )
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"solved": []}', "null"])
-def test_a_corrupt_file_is_said(kept, capsys, content):
-    kept.mkdir()
-    (kept / "progress.json").write_text(content)
-    assert main([]) == 0
-    assert "> the progress file was unreadable; it is kept as progress-unreadable-" in capsys.readouterr().out
-    assert len(list(kept.glob("progress-unreadable-*"))) == 1
-
-
 def test_entries_of_another_form_count_nothing(kept, folder):
     kept.mkdir()
     odd = {"solved": {"prefill": 3, "decode_step": {"points": "many"}, "gone": {"points": 1}}, "measured": {"05": [1]}}
@@ -89,22 +79,6 @@ def test_entries_of_another_form_count_nothing(kept, folder):
     (lesson,) = lessons(progress.load(), folder)
     assert not any(item.points for item in lesson.items) and lesson.measured == {}
     assert "0 of" in markdown(progress.load(), folder=folder) and "<h1>" in page(progress.load(), folder=folder)
-
-
-def test_the_command_prints_or_writes(capsys, tmp_path):
-    assert door(["report"]) == 0
-    printed = capsys.readouterr().out
-    assert printed.startswith("# Lab report") and "## 05 · Prefill and decode" in printed
-    files = tmp_path / "report.html", tmp_path / "report.md"
-    assert door(["report", "--html", str(files[0]), "--md", str(files[1])]) == 0
-    assert capsys.readouterr().out == f"written: {files[0]}\nwritten: {files[1]}\n"
-    assert files[0].read_text("utf-8").startswith("<!doctype html>")
-    assert files[1].read_text("utf-8").strip() == printed.strip()
-
-
-def test_a_file_that_cannot_be_written_is_said(capsys, tmp_path):
-    assert main(["--md", str(tmp_path / "no" / "such.md")]) == 1
-    assert capsys.readouterr().err.startswith("report: No such file or directory: ")
 
 
 def test_a_notebook_that_is_not_one_is_left_out(folder):

@@ -1,14 +1,11 @@
-"""The HTML edition: what stands on a page, which links are called broken, and what the command does."""
+"""The HTML edition: what stands on a page, which links are called broken, and what does not build."""
 
 from pathlib import Path
 
 import nbformat
 import pytest
 
-import helpers.html_edition as edition
-from helpers import __main__ as door
 from helpers.checks.stubs import SOLUTION
-from helpers.commands.setup_env import SetupError
 from helpers.html_edition import build, links, pages
 
 pytestmark = pytest.mark.filterwarnings("ignore:'(myst_parser|sphinx_book_theme):PendingDeprecationWarning")
@@ -84,7 +81,7 @@ def site(tmp_path):
 
 
 def test_links_that_hold_pass(site, capsys):
-    assert links.problems(site) == [] and edition.main([str(site), "--check"]) == 0
+    assert links.problems(site) == [] and links.report(site) == 0
     assert "every link holds" in capsys.readouterr().out
 
 
@@ -104,7 +101,7 @@ def test_each_kind_of_broken_link_is_named(site, broken, words, capsys):
     (site / "a.html").write_text(WHOLE + "\n" + broken)
     (found,) = links.problems(site)
     assert words in found
-    assert edition.main([str(site), "--check"]) == 1 and words in capsys.readouterr().err
+    assert links.report(site) == 1 and words in capsys.readouterr().err
 
 
 def test_an_empty_picture_is_dead_and_an_empty_folder_is_no_edition(site, tmp_path_factory):
@@ -120,21 +117,6 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path, capsys):
     assert (tmp_path / "thesis.md").exists()
     (tmp_path / ".buildinfo").touch()
     assert build.cleared(tmp_path) and not tmp_path.exists()
-
-
-def test_the_command_sets_up_the_extra_and_builds_where_it_is_told(monkeypatch, tmp_path, capsys):
-    calls = []
-    monkeypatch.setattr(edition, "ready_python", lambda extras: calls.append(extras) or "python")
-    monkeypatch.setattr(edition, "run", lambda command: calls.append(command) or 1)
-    monkeypatch.chdir(tmp_path)
-    assert edition.main(["site"]) == 1
-    assert calls == [["html"], ["python", "-m", "helpers.html_edition.build", tmp_path / "site"]]
-
-    def no_room(extras):
-        raise SetupError("no room")
-
-    monkeypatch.setattr(edition, "ready_python", no_room)
-    assert door.main(["html"]) == 2 and "no room" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
