@@ -5,14 +5,12 @@ import json
 import pytest
 import torch
 
-from helpers.bench import equality, findings, machine, memory, record, run, table
+from helpers.bench import equality, findings, memory, record, run, table
 from helpers.bench.gpt2 import gpt2_twin, new_gpt2
-from helpers.bench.run import PROBE, STREAM, Bench, Plan, key
+from helpers.bench.run import key
 from helpers.bench.shapes import SHAPES, new_model, random_tokens
-from helpers.bench.timing import Timing, Timings
 from helpers.bench.variants import (
     BUFFER,
-    CONCAT,
     DYNAMIC,
     LIBRARY,
     LIBRARY_LOOP,
@@ -22,14 +20,11 @@ from helpers.bench.variants import (
     Stepper,
     Variant,
 )
-from helpers.commands import bench as cli
 from helpers.decoding import CachedDecoder
 from helpers.figures import MASK
 from helpers.model import Config, MiniGPT
-from helpers.plots import bench as figures
 
-CONFIG = Config(vocab_size=61, block_size=64, n_layers=2, n_heads=4, d_model=32, d_ff=48, gelu="tanh")
-LENGTHS = (16, 32, 64)
+from .fabricated import CONFIG, LOOPS, PROBE_BYTES, STEP, made_up, plan
 
 
 def quiet(text):
@@ -49,34 +44,9 @@ def model():
     return model
 
 
-def plan(**changes):
-    return Plan(**{"shape": "test", "lengths": LENGTHS, "rounds": 3, "loop_rounds": 2, "memory": False} | changes)
-
-
-# -- fabricated timings --------------------------------------------------------------------------------------------------
-
-STEP = {16: 0.010, 32: 0.012, 64: 0.015}  # seconds of our step
-LOOPS = {4: 0.020, 16: 0.050, 24: 0.080, 32: 0.110, 48: 0.200, 64: 0.330}
-PROBE_BYTES = 500_000
-
-
-def timings(seconds, rounds=3, setup=None):
-    """Timings of exactly these seconds; each round is slower than the one before by the same factor for all."""
-    slow = [1 + 0.01 * r for r in range(rounds)]
-    named = {name: Timing(tuple(s * f for f in slow)) for name, s in seconds.items()}
-    return Timings(named, (1.0,) * 6, setup or machine.describe(), rounds)
-
-
 @pytest.fixture
 def bench():
-    steps = {PROBE: 0.008, STREAM: 0.004}
-    steps |= {key(BUFFER, n): s for n, s in STEP.items()} | {key(DYNAMIC, n): 2 * s for n, s in STEP.items()}
-    loops = {key(LOOP, n): s for n, s in LOOPS.items()} | {key(LIBRARY_LOOP, n): s * 1.5 for n, s in LOOPS.items()}
-    loops[key(LIBRARY_LOOP, 64)] = 0.165
-    made = Bench(plan(), machine.describe(), steps=timings(steps), loops=timings(loops))
-    made.probe_bytes = {PROBE: PROBE_BYTES, STREAM: 1_000_000}
-    made.equality = equality.Equality({BUFFER: 1e-7, DYNAMIC: 2e-7, LOOP: 1e-7}, 1e-7, 0.5, {})
-    return made
+    return made_up()
 
 
 def test_bandwidth_is_bytes_over_the_median(bench):
@@ -177,21 +147,6 @@ def test_a_partial_run_is_told_as_partial(bench):
     text, told = table.markdown(bench), record.to_dict(bench)
     assert "**Partial**" in text and "Speed-up over no cache" not in text
     assert told["partial"] and told["speedup"] == {"16": None, "32": None, "64": None} and told["growth"] is not None
-
-
-def test_the_picture_has_the_blog_s_points_beside_ours(bench):
-    plot = figures.curves(bench)
-    assert plot.png().startswith(b"\x89PNG")
-    left, right = plot.figure.axes
-    ours, limit, blog = ([tuple(p) for p in line.get_xydata()] for line in right.lines)
-    assert blog == [(64, 1.75), (256, 5.16), (1024, 34.3)] and len(ours) == len(limit) == 3
-    assert left.get_ylabel() == "ms per token" and left.get_xlabel() == "length (tokens)"
-    assert plot.title == "A token at 64 costs ≈ 1.5 times one at 16 with a cache, ≈ 3.3 times without one"
-    bench.loops = None
-    assert [line[0] for line in figures.speedups(bench).items()] == ["the blog's"]
-    bench.steps = None
-    with pytest.raises(ValueError, match="nothing to draw"):
-        figures.curves(bench)
 
 
 # -- correctness before speed --------------------------------------------------------------------------------------------
@@ -306,64 +261,6 @@ def test_an_interruption_keeps_the_phases_before_it(monkeypatch):
     monkeypatch.setattr(run, "time_loops", interrupted)
     bench = run.measure(plan(lengths=(16,), compiled=False), show=quiet)
     assert bench.partial and bench.steps and bench.loops is None and bench.memory == {}
-
-
-# -- the command ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def measured(monkeypatch, bench):
-    """The command with this bench as what was measured; the plans that it was asked for."""
-    plans = []
-    monkeypatch.setattr(cli, "measure", lambda plan: plans.append(plan) or bench)
-    return plans
-
-
-def test_the_command_prints_and_writes(measured, tmp_path, capsys):
-    assert cli.main(["--quick", "--json", str(tmp_path / "b.json"), "--plot", str(tmp_path / "b.png")]) == 0
-    assert capsys.readouterr().out.startswith("# Decoding at the shape")
-    assert json.loads((tmp_path / "b.json").read_text(encoding="utf-8"))["growth"] == pytest.approx(1.5)
-    assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
-    assert measured[0].shape == "gpt2" and measured[0].lengths == (64, 256, 1024) and not measured[0].memory
-
-
-def test_the_command_s_code_tells_a_wrong_variant_and_an_interruption(measured, bench, capsys):
-    bench.refused = {DYNAMIC: "transformers is not installed"}
-    assert cli.main([]) == 0
-    bench.refused = {CONCAT: "its logits differ"}
-    assert cli.main([]) == 1
-    bench.partial = True
-    assert cli.main([]) == cli.INTERRUPTED
-    bench.steps = None
-    assert cli.main([]) == cli.INTERRUPTED and "before anything was measured" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (
-            ["--lengths", "64", "2000"],
-            "length 2000 cannot be measured: 24 rounds need at least 27 tokens, and the shape",
-        ),
-        (["--lengths", "16", "64"], "length 16 cannot be measured"),
-        (["--lengths", "256", "64"], "rising"),
-        (["--lengths", "64", "64"], "once each"),
-        (["--rounds", "0"], "--rounds must be at least 1"),
-        (["--threads", "-2"], "--threads must be at least 1"),
-        (["--device", "abacus"], "--device 'abacus' cannot be used here"),
-        (["--plot", "figure.jpg"], "--plot writes a .png file"),
-        (["--json", "/no/such/folder/b.json"], "there is no folder /no/such/folder"),
-    ],
-)
-def test_bad_options_are_refused_before_anything_is_measured(measured, arguments, words, capsys):
-    assert cli.main(arguments) == 2
-    assert words in capsys.readouterr().err and measured == []
-
-
-def test_the_profile_is_of_our_step(capsys):
-    assert cli.main(["--shape", "test", "--lengths", "30", "60", "--profile"]) == 0
-    out = capsys.readouterr().out
-    assert "## preallocated, length 30" in out and "## preallocated, length 60" in out and "| cache writes |" in out
 
 
 def test_the_first_and_the_last_shape_are_the_ones_named():

@@ -1,4 +1,4 @@
-"""What lesson 07 measures with: scripted machines, spans within spans, a stopwatch that asks for proof, its pictures."""
+"""What lesson 07 measures with: scripted machines, spans within spans, a stopwatch that asks for proof."""
 
 import pytest
 import torch
@@ -12,10 +12,7 @@ from helpers.bench.variants import concatenated, preallocated
 from helpers.caches import WindowCache
 from helpers.decoding import CachedDecoder
 from helpers.faults import faulty
-from helpers.lab.splits import COUNTS, recorded_splits, render_split, split_panel
-from helpers.plots import speed as plots_speed
 
-OWN, WHOLE = COUNTS
 SPANS = [("step", 0.0, 20.0), ("attention", 2.0, 12.0), ("cache writes", 5.0, 8.0), ("cache writes", 15.0, 16.0)]
 
 
@@ -99,37 +96,3 @@ def test_rounded_weights_need_a_proved_decoder_and_an_error_below_a_bugs(watch):
     assert watch.errors["float16"] > 10 * watch.errors["exact"]
     with pytest.raises(NotProved, match="its logits differ"):
         watch.enter("wrong", lambda model, _: faulty(model, "pos_restart"), rounded_from="exact")
-
-
-def test_the_blogs_table_is_drawn_with_its_cards_limits():
-    plot = plots_speed.blog_against_card()
-    assert "47 times" in plot.title and plot.png().startswith(b"\x89PNG")
-    assert plot.rows[-1] == [1024, "982", "28.6", "5.43", "0.609"]  # 570 MB / 936 GB/s, 193 GFLOP / 35.6 TFLOP/s
-
-
-def test_the_curves_the_roof_and_the_parts_have_their_numbers():
-    ms = {"without": {64: 20.0, 1024: 300.0}, "with": {64: 6.0, 1024: 8.0}}
-    curves = plots_speed.curves(ms, {"here": {64: 3.0, 1024: 36.0}})
-    assert "≈ 12 ×, the blog's 20 ×" in curves.title and curves.rows[0] == [64, "≈ 20", "≈ 6.0", "≈ 3.0", "≈ 1.8"]
-    roof = plots_speed.roofline({"step": (50e6, 100e6, 0.01)}, 20e9, 200e9)
-    assert roof.rows == [["step", "≈ 0.50", "≈ 5.0 GFLOP/s", "≈ 10 GFLOP/s", "≈ 50 %"]]
-    bars = plots_speed.parts({"a": {STEP: 1.0, WRITES: 2.0}}, "title")
-    assert bars.rows == [["a", "≈ 0", "≈ 0", "≈ 2.0", "≈ 1.0"]]
-    assert all(plot.png().startswith(b"\x89PNG") for plot in (curves, roof, bars))
-
-
-def test_a_table_is_text_and_html():
-    table = plots_speed.Table(["tokens", "time"], [[64, "≈ 1.0 ms"]])
-    assert repr(table) == "tokens | time\n64 | ≈ 1.0 ms" and "<td>≈ 1.0 ms</td>" in table._repr_html_()
-
-
-def test_the_panel_counts_both_ways():
-    recorded = {(cache, 64): [SPANS] for cache in ("in place", "concatenated")}
-    splits = recorded_splits(recorded)
-    own = render_split(splits, "in place", 64, OWN).sentence
-    whole = render_split(splits, "in place", 64, WHOLE).sentence
-    assert "attention ≈ 7,000 ms" in own and "add up to ≈ 20,000 ms" in own
-    assert "attention ≈ 10,000 ms" in whole and "add up to ≈ 34,000 ms, the step took ≈ 20,000 ms" in whole
-    panel = split_panel(recorded)
-    panel.set(cache="concatenated", count=WHOLE)
-    assert panel.sentence.startswith("concatenated, 64 tokens, with all that happens within it")
