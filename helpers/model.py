@@ -8,13 +8,14 @@ positions, tied head, tanh GELU); Su et al. 2021 (rotary positions); Ainslie et 
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from .config import Config  # noqa: F401 (a model and its sizes are imported together)
 from .positions import Rotary, sinusoids
+from .tokens import check_tokens
 
 # A cache's mask() may answer CAUSAL instead of a tensor where T == S: "the square lower triangle". It is never built,
 # because SDPA has a kernel for exactly this mask (and for this square one only: its triangle starts at the top left).
@@ -23,48 +24,6 @@ CAUSAL = "causal"
 
 class OutOfPositions(ValueError):
     """A token would stand at a position that the model has no embedding or rotation for."""
-
-
-@dataclass(frozen=True)
-class Config:
-    """Sizes of a MiniGPT. `head_dim` is `d_model / n_heads`; `n_kv_heads=None` means one per query head."""
-
-    vocab_size: int
-    block_size: int = 512  # number of positions: a sequence may feed at most this many tokens
-    n_layers: int = 4
-    n_heads: int = 6
-    d_model: int = 96
-    d_ff: int = 384
-    n_kv_heads: int | None = None
-    positions: str = "learned"  # "learned", "sinusoidal" or "rope"
-    gelu: str = "none"  # torch's name of the approximation: "none" is the exact one, "tanh" is GPT-2's
-    dropout: float = 0.0
-    norm_eps: float = 1e-5
-    rope_base: float = 10_000.0
-
-    def __post_init__(self):
-        sizes = ("vocab_size", "block_size", "n_layers", "n_heads", "kv_heads", "d_model", "d_ff")
-        for name, size in ((name, getattr(self, name)) for name in sizes):
-            if size < 1:
-                raise ValueError(f"{name} must be at least 1, not {size}")
-        if self.positions not in ("learned", "sinusoidal", "rope"):
-            raise ValueError(f"positions must be 'learned', 'sinusoidal' or 'rope', not {self.positions!r}")
-        if self.gelu not in ("none", "tanh"):
-            raise ValueError(f"gelu must be 'none' (exact) or 'tanh', not {self.gelu!r}")
-        if self.d_model % self.n_heads:
-            raise ValueError(f"d_model {self.d_model} is not a multiple of n_heads {self.n_heads}")
-        if self.n_heads % self.kv_heads:
-            raise ValueError(f"n_heads {self.n_heads} is not a multiple of n_kv_heads {self.kv_heads}")
-        if self.positions == "rope" and self.head_dim % 2:
-            raise ValueError(f"rotary positions need an even head_dim, not {self.head_dim}")
-
-    @property
-    def head_dim(self):
-        return self.d_model // self.n_heads
-
-    @property
-    def kv_heads(self):
-        return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
 
 
 class NoCache:
@@ -215,27 +174,3 @@ class MiniGPT(nn.Module):
                 f"position {high if high >= block else low} is outside this model's {block} positions (0 to "
                 f"{block - 1}); shorten the prompt or generate fewer tokens (prompt + new - 1 may be at most {block})"
             )
-
-
-def check_shape(tokens, axes="[B, T] = [batch, new tokens]"):
-    """Raise ValueError unless `tokens` is a tensor with as many axes as the first bracket of `axes` names."""
-    if not isinstance(tokens, torch.Tensor) or tokens.dim() != axes.partition("]")[0].count(",") + 1:
-        shape = f"shape {list(tokens.shape)}" if isinstance(tokens, torch.Tensor) else type(tokens).__name__
-        raise ValueError(f"tokens must be a tensor of shape {axes}, not {shape}")
-
-
-def check_tokens(tokens, weight):
-    """Raise ValueError unless `tokens` is a non-empty int64 `[B, T]` of ids in range, on the device of `weight` [V, C]."""
-    check_shape(tokens)
-    if tokens.dtype != torch.int64:
-        raise ValueError(f"token ids must be torch.int64, not {tokens.dtype}; convert with tokens.long()")
-    if tokens.device != weight.device:
-        raise ValueError(f"tokens are on {tokens.device}, the model is on {weight.device}; move them with .to()")
-    if tokens.numel() == 0:
-        raise ValueError(f"the prompt is empty (shape {list(tokens.shape)}); give at least one token per row")
-    low, high = int(tokens.min()), int(tokens.max())
-    if low < 0 or high >= weight.shape[0]:
-        bad = low if low < 0 else high
-        raise ValueError(
-            f"token id {bad} is out of range: the vocabulary has {weight.shape[0]} ids (0 to {weight.shape[0] - 1})"
-        )

@@ -5,7 +5,7 @@ Every phase leaves its part in a `Bench`; Ctrl-C ends it and keeps what is there
 
 from dataclasses import dataclass, field
 
-from ..model import Config
+from ..config import Config
 from . import peak
 from .bandwidth import DecodeProbe, StreamProbe
 from .equality import COMPARED, COMPARED_STEPS, Equality, compare, largest, refused

@@ -2,7 +2,8 @@
 
 import torch
 
-from ..model import Config, MiniGPT
+from ..config import Config
+from ..model import MiniGPT
 
 SHAPES = {
     "gpt2": Config(  # the smallest GPT-2: 124 M weights, 498 MB in float32

@@ -7,8 +7,9 @@ the logits far. In float64 a right cached path agrees with the oracle to a few 1
 import torch
 
 from ..cache import ConcatCache
+from ..config import Config
 from ..faults import CATALOGUE, faulty
-from ..model import Config, MiniGPT
+from ..model import MiniGPT
 from .compare import parts, tensor_like, within
 from .registry import Wrong, kind
 

@@ -14,11 +14,12 @@ from pathlib import Path
 import torch
 
 from .. import ledger
-from ..decoding import CachedDecoder, Generation, Oracle, check_room, check_sampling, generate
+from ..decoding import CachedDecoder, Generation, Oracle, check_room, generate
 from ..figures import approx
 from ..lab.compare import StepTable, compare
 from ..ledger import TOKENIZER
 from ..ledger.measure import LONGEST_NOTE
+from ..sampling import check_sampling
 
 ROUNDS = 5
 WIDE = 1.5  # slowest round over fastest: beyond this the medians say little

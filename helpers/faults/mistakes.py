@@ -5,7 +5,8 @@ None of them needs a cache, and none raises an error: every result has the right
 
 import torch
 
-from ..model import CAUSAL, CausalAttention, Config, NoCache
+from ..config import Config
+from ..model import CAUSAL, CausalAttention, NoCache
 from ..modules import with_modules
 
 

@@ -7,7 +7,8 @@ from .bug_panel import bug_lab
 from .bug_view import render
 from .bugs import FIVE, TWO, WHOLE, LabReport, run
 from .compare import StepTable, compare
-from .faults import SAMPLES, FaultReport, fault_panel, render_fault, run_fault, used
+from .fault_view import render_fault
+from .faults import SAMPLES, FaultReport, fault_panel, run_fault, used
 from .findings import Finding, audited
 from .panel import Choice, Panel, Step, View
 from .steps import StepCount, count_step, render_step, step_panel

@@ -9,7 +9,8 @@ from ..modules import with_modules
 from ..plots import curves as plots
 from . import svg
 from .depth import PostNorm
-from .faults import logits_verdict, mark, note_box, run_decoder, text_verdict, trace_picture
+from .fault_view import logits_verdict, mark, note_box, text_verdict, trace_picture
+from .faults import run_decoder
 from .panel import Choice, Panel, View
 
 DEPTHS = (2, 4, 8, 16, 32)

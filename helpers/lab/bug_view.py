@@ -3,7 +3,7 @@
 from html import escape
 
 from . import svg
-from .faults import logits_verdict, mark, note_box, rows_table, trace_picture
+from .fault_view import logits_verdict, mark, note_box, rows_table, trace_picture
 from .panel import View
 
 PLAIN = "one prompt, then one token at a time"

@@ -10,8 +10,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from ..config import Config
 from ..figures import approx
-from ..model import Block, Config, MiniGPT
+from ..model import Block, MiniGPT
 from ..modules import with_modules
 from ..plots.curves import lines
 

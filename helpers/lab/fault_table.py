@@ -9,10 +9,11 @@ from pathlib import Path
 import torch
 
 from ..audit import audit
+from ..config import Config
 from ..faults import CATALOGUE, faulty
 from ..faults.scenarios import run_scenario, scenario_texts
 from ..ledger import held_out, load, training_record
-from ..model import Config, MiniGPT
+from ..model import MiniGPT
 from ..reference import MiniGPTReference
 
 WEIGHTS = ("random wide", "random GPT-2 init", "trained ledger")

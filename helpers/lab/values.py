@@ -3,7 +3,7 @@
 import re
 
 from ..ledger import Field, check_note
-from ..ledger.corpus import VALUES
+from ..ledger.forms import VALUES
 
 PATTERN = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in VALUES.items()))
 

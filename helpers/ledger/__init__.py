@@ -8,7 +8,8 @@ from pathlib import Path
 
 import torch
 
-from ..model import Config, MiniGPT
+from ..config import Config
+from ..model import MiniGPT
 from .corpus import Example, Record, example, held_out, parse_prompt
 from .notes import Field, Fields, check_note
 from .tokenizer import TOKENIZER

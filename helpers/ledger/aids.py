@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from ..model import CausalAttention, MiniGPT, NoCache
 from ..positions import sinusoids
-from .corpus import ORDINALS
+from .forms import ORDINALS
 from .samples import KIND_TABLE, NONE
 
 JOINING, MATCHING, NAMING, POINTING = range(4)  # the blocks, counted from 0, that the aids teach

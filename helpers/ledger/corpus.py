@@ -9,27 +9,12 @@ import random
 import re
 from dataclasses import dataclass
 
-CURRENCIES = ("USDT", "USDC", "USD", "EUR", "GBP", "CHF")
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-YEARS = ("2023", "2024", "2025")
-DAYS = tuple(f"{day:02}" for day in range(1, 29))  # every month has these
-ORDINALS = ("first", "second", "third", "fourth", "fifth")
-FIELDS = ("id", "amount", "wallet", "date")
-HELD_OUT_SHARE = 10  # one list of records in so many is held out
+import torch
 
-# The verb of the task line chooses the sentence; each sentence puts the fields in another order.
-SENTENCES = {
-    "trace": "Trail {id} starts on {date} and sends {amount} into wallet {wallet}.",
-    "verify": "Evidence {id} confirms {amount} in wallet {wallet} as of {date}.",
-    "report": "Wallet {wallet} received {amount} on {date}, as shown by evidence {id}.",
-}
-LINE = "- {id} amount {amount} wallet {wallet} date {date}"
-VALUES = {
-    "id": r"EV-[1-9]\d{3}",
-    "amount": rf"[1-9]\d,\d\d0 (?:{'|'.join(CURRENCIES)})",
-    "wallet": r"0x[0-9a-f]{4}\.\.[a-f][0-9a-f]",
-    "date": rf"(?:{'|'.join(YEARS)})-(?:{'|'.join(MONTHS)})-(?:{'|'.join(DAYS)})",
-}
+from .forms import CURRENCIES, DAYS, FIELDS, LINE, MONTHS, ORDINALS, SENTENCES, YEARS, form_to_pattern
+from .tokenizer import TOKENIZER
+
+HELD_OUT_SHARE = 10  # one list of records in so many is held out
 
 
 @dataclass(frozen=True)
@@ -66,10 +51,6 @@ class Example:
     @property
     def prompt_ids(self):
         """The prompt as an int64 tensor `[1, T0]`."""
-        import torch  # here, so that text work needs no torch
-
-        from .tokenizer import TOKENIZER
-
         return torch.tensor([TOKENIZER.encode(self.prompt)])
 
 
@@ -190,14 +171,4 @@ def parse_task(words, records):
     raise ValueError(
         f"the task names {words!r}; it may name one or two evidence ids of the ledger ({', '.join(ids)}), or "
         + ", ".join(repr(phrase) for phrase in places(len(records)))
-    )
-
-
-def form_to_pattern(form):
-    """A regular expression for a line of the given form, with one named group for each value."""
-    return (
-        re.escape(form)
-        .replace(r"\{", "{")
-        .replace(r"\}", "}")
-        .format(**{field: f"(?P<{field}>{pattern})" for field, pattern in VALUES.items()})
     )

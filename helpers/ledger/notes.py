@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from .corpus import FIELDS, SENTENCES, form_to_pattern
+from .forms import FIELDS, SENTENCES, form_to_pattern
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ kind it is: 21 can only end an id, c1 only a wallet, which is why the last pair 
 
 import re
 
-from .corpus import CURRENCIES, DAYS, LINE, MONTHS, ORDINALS, SENTENCES, YEARS
+from .forms import CURRENCIES, DAYS, LINE, MONTHS, ORDINALS, SENTENCES, YEARS
 
 STOP = "<end>"
 

@@ -15,7 +15,8 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from ..model import CausalAttention, Config
+from ..config import Config
+from ..model import CausalAttention
 from . import FOLDER, corpus
 from .aids import Trainee, losses
 from .measure import exact_share

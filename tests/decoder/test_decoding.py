@@ -7,8 +7,9 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from helpers.decoding import CachedDecoder, Oracle, choose, generate, keep_top_k, keep_top_p, teacher_forced
+from helpers.decoding import CachedDecoder, Oracle, generate, teacher_forced
 from helpers.model import OutOfPositions
+from helpers.sampling import choose, keep_top_k, keep_top_p
 from tests.scrambled import scrambled, tokens
 
 V, BLOCK, T0 = 61, 64, 7

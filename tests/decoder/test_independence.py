@@ -16,8 +16,9 @@ from torch import nn
 from torch.nn import functional as F
 from transformers.generation.logits_process import TopKLogitsWarper, TopPLogitsWarper
 
-from helpers.decoding import CachedDecoder, Oracle, generate, keep_top_k, keep_top_p
+from helpers.decoding import CachedDecoder, Oracle, generate
 from helpers.model import CAUSAL, Config, MiniGPT, NoCache
+from helpers.sampling import keep_top_k, keep_top_p
 from kvaudit.hf.library import cache_argument
 from tests.scrambled import scramble, scrambled, tokens
 

@@ -8,7 +8,8 @@ import torch
 from helpers import lab
 from helpers.decoding import CachedDecoder, Oracle, generate
 from helpers.faults import CATALOGUE, faulty
-from helpers.lab.faults import SAMPLES, mark, trace_picture, used, verdict
+from helpers.lab.fault_view import mark, trace_picture, verdict
+from helpers.lab.faults import SAMPLES, used
 from helpers.ledger import TOKENIZER, Example, check_note, example
 from helpers.model import Config, MiniGPT
 

@@ -5,9 +5,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from ...cache import causal_mask
+from ...config import Config
 from ...faults.mistakes import MISTAKES, MORE
 from ...lab.leaks import leaks
-from ...model import Config, NoCache
+from ...model import NoCache
 from ..compare import compare, inputs_kept, tensor_like, within
 from ..registry import Exercise, Wrong, kind
 from .heads import looks_like

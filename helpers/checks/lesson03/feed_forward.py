@@ -6,8 +6,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from ...config import Config
 from ...model import Block as Right
-from ...model import Config
 from ..compare import compare, tensor_like, within
 from ..registry import Exercise, Wrong, kind
 

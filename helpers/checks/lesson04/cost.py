@@ -1,9 +1,10 @@
 """Lesson 04: how much of a decoding's work is done again, and what a step costs: derived, and counted while it runs."""
 
+from ...config import Config
 from ...decoding import Oracle, generate
 from ...lab.costs import counted_macs, layer_macs
 from ...lab.costs import rows_redone as redone
-from ...model import Block, Config
+from ...model import Block
 from ..registry import Exercise, Wrong, kind
 from ..small import fed_in
 

@@ -1,3 +1,3 @@
 """Lesson 05's exercises and questions; importing it files them, in this order."""
 
-from . import steps, attention, cache, chat, decoder, questions  # noqa: F401, I001
+from . import steps, generation, attention, cache, chat, decoder, questions  # noqa: F401, I001

@@ -4,11 +4,12 @@ from functools import cache
 
 import torch
 
+from ...config import Config
 from ...decoding import CachedDecoder, generate
 from ...faults import CATALOGUE, faulty
 from ...faults.mysteries import CANDIDATES, draw
 from ...faults.scenarios import run_scenario
-from ...model import Config, MiniGPT
+from ...model import MiniGPT
 from ..choices import Choices, entry
 from ..registry import Exercise, Wrong, kind
 from ..small import TOLERANCE, small_model

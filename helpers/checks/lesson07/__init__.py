@@ -1,3 +1,3 @@
 """Lesson 07's exercises and questions; importing it files them, in this order."""
 
-from . import timer, bytes, predict, questions, split  # noqa: F401, I001
+from . import timer, bytes, predict, implied, questions, split  # noqa: F401, I001
