@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-from .commands.setup_env import SetupError
+from .commands.setup_env import LIBRARY, SetupError, library
 
 READERS = {  # who reads: {command: (module, function, what it does)}
     "learn": {
@@ -43,6 +43,13 @@ def usage():
     return "\n".join(lines)
 
 
+def missing_package(error):
+    """What is not installed, after an ImportError; None where the error is another one."""
+    if (error.name or "").split(".")[0] == LIBRARY and library() is None:
+        return LIBRARY
+    return error.name if isinstance(error, ModuleNotFoundError) else None
+
+
 def main(arguments):
     """Run one command; its exit code, 2 where there is no such command."""
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -55,10 +62,13 @@ def main(arguments):
     module, function, _ = COMMANDS[name]
     try:
         command = getattr(importlib.import_module("helpers." + module), function)
-    except ModuleNotFoundError as error:
+    except ImportError as error:
+        missing = missing_package(error)
+        if missing is None:
+            raise
         print(
             "{!r} is not installed in this Python ({}). Run 'python -m helpers lab' or 'test' once: they make .venv; "
-            "then use its Python: {}".format(error.name, sys.executable, ".venv/bin/python -m helpers " + name),
+            "then use its Python: {}".format(missing, sys.executable, ".venv/bin/python -m helpers " + name),
             file=sys.stderr,
         )
         return 2

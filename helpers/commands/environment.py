@@ -15,7 +15,8 @@ from dataclasses import asdict, dataclass
 from importlib import metadata, util
 from pathlib import Path
 
-from .setup_env import NAME, OLDEST, ROOT
+from . import setup_env
+from .setup_env import LIBRARY, NAME, OLDEST, ROOT
 
 OK, NOTE, FAIL = "ok", "note", "FAIL"  # note: something is limited; FAIL: the lessons will not run
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -70,6 +71,7 @@ def findings():
     """All `Finding`s, in the order in which they are printed."""
     yield python_version()
     yield from packages()
+    yield library()
     yield widgets()
     yield from torch_findings()
     for look in (memory, weights, chromium, front_end):
@@ -91,6 +93,16 @@ def packages():
         return
     yield Finding(NAME, OK, f"{version}, from {ROOT}")
     yield from map(package, lines)
+
+
+def library():
+    """Whether `kvaudit` is imported from this clone, or from beside the course where both are installed as copies."""
+    here, found = ROOT / LIBRARY, setup_env.library()
+    if found is None:
+        return Finding(LIBRARY, FAIL, f"not installed in this Python; the clone holds it: pip install -e ./{LIBRARY}")
+    if here not in (found, *found.parents):
+        return Finding(LIBRARY, FAIL, f"another one is imported, from {found}; this clone's is in {here}")
+    return Finding(LIBRARY, OK, f"from {found}")
 
 
 def package(line):

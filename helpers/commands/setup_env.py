@@ -4,6 +4,7 @@ Standard library only, and written so that an old Python can still read it and s
 """
 
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv"
 STAMP = VENV / "installed.json"
 NAME = "kv-cache-by-hand"
+LIBRARY = "kvaudit"  # its project's folder in the clone and its import name
 OLDEST = (3, 10)
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 # a file, and so a lesson, stays in one process; files go in conftest.py's order, the long ones first; -n 0 takes it back
@@ -85,7 +87,7 @@ def check_python(version):
 
 
 def has_everything(extras):
-    """Whether the running Python has this clone installed and every package that it asks for."""
+    """Whether the running Python has this clone and its library installed, and every package that the course asks for."""
     from importlib import metadata
 
     try:
@@ -100,12 +102,22 @@ def has_everything(extras):
                 metadata.distribution(re.match(r"[\w.-]+", line).group())
     except metadata.PackageNotFoundError:
         return False
-    return True
+    return library() == ROOT / LIBRARY / "src" / LIBRARY
+
+
+def library():
+    """The folder from which `kvaudit` is imported; None where it is not installed.
+
+    In the clone's folder Python takes the library's project folder, which holds no module, for an empty package.
+    """
+    spec = importlib.util.find_spec(LIBRARY)
+    return Path(spec.origin).resolve().parent if spec is not None and spec.origin else None
 
 
 def fingerprint():
     """Changes when the dependencies or the Python do."""
-    parts = [(ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt")]
+    names = ("pyproject.toml", LIBRARY + "/pyproject.toml", "constraints.txt")
+    parts = [(ROOT / name).read_bytes() for name in names]
     return hashlib.sha256(b"".join(parts) + sys.version.encode()).hexdigest()
 
 
@@ -130,11 +142,10 @@ def install(python, extras, wanted, cpu):
                 "Python could not make a virtual environment (its own message is above). On Debian and Ubuntu this "
                 "helps: sudo apt install python3-venv"
             )
-    target = "-e .[{}]".format(",".join(extras)) if extras else "-e ."
     say("Installing the course and its packages into .venv: a few minutes, once. torch is the large one.")
     command = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "-c", "constraints.txt"]
     command += ["--extra-index-url", CPU_INDEX] if cpu else []
-    if run(command + target.split(" ", 1)):
+    if run([*command, "-e", "./" + LIBRARY, "-e", ".[{}]".format(",".join(extras)) if extras else "."]):
         raise SetupError(
             "pip could not install the packages (its own message is above). Is the network there? Is a proxy needed "
             "(pip reads HTTPS_PROXY)? The same command goes on from here."

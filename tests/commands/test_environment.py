@@ -54,6 +54,7 @@ def test_here_the_lessons_can_run(run):
     for what in (
         "Python",
         "torch",
+        "kvaudit",
         "jupyterlab",
         "ipywidgets",
         "widgets in JupyterLab",
@@ -86,7 +87,23 @@ def test_with_nothing_installed_it_still_runs(tmp_path):
     bare = subprocess.run([sys.executable, "-I", "-S", "-c", code, str(tmp_path)], capture_output=True, text=True)
     assert bare.returncode == 1 and bare.stderr == ""
     assert "FAIL  kv-cache-by-hand         not installed in this Python" in bare.stdout
-    assert "kv-cache-by-hand, widgets in JupyterLab, torch runs, trained models." in bare.stdout
+    assert "FAIL  kvaudit                  not installed in this Python" in bare.stdout
+    assert "kv-cache-by-hand, kvaudit, widgets in JupyterLab, torch runs, trained models." in bare.stdout
+
+
+def test_the_library_must_be_this_clones(monkeypatch, tmp_path):
+    own = env.ROOT / "kvaudit" / "src" / "kvaudit"
+    assert env.library() == Finding("kvaudit", OK, f"from {own}")
+    monkeypatch.setattr(env.setup_env, "library", lambda: tmp_path / "kvaudit")
+    assert env.library().state == FAIL and f"another one is imported, from {tmp_path}" in env.library().words
+    monkeypatch.setattr(env.setup_env, "library", lambda: None)
+    assert env.library().state == FAIL and "pip install -e ./kvaudit" in env.library().words
+
+
+def test_the_library_may_be_a_copy_beside_a_copy_of_the_course(monkeypatch, tmp_path):
+    monkeypatch.setattr(env, "ROOT", tmp_path)
+    monkeypatch.setattr(env.setup_env, "library", lambda: tmp_path / "kvaudit")
+    assert env.library().state == OK
 
 
 def test_what_only_an_extra_wants_is_a_note(without):

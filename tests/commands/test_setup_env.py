@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,8 @@ ROOT = Path(setup_env.__file__).resolve().parents[2]
 def clone(tmp_path, monkeypatch):
     """An empty clone in a folder with a space in its name; commands are recorded, and `.venv` appears when asked for."""
     root, calls = tmp_path / "my clone", []
-    root.mkdir()
-    for name in ("pyproject.toml", "constraints.txt"):
+    (root / "kvaudit").mkdir(parents=True)
+    for name in ("pyproject.toml", "kvaudit/pyproject.toml", "constraints.txt"):
         (root / name).write_text("same")
     python = root / ".venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     monkeypatch.setattr(setup_env, "ROOT", root)
@@ -45,7 +46,7 @@ def test_the_first_start_makes_the_environment_and_the_second_only_starts(clone)
     root, calls, _, python = clone
     assert setup_env.lab(["--no-browser"]) == 0
     assert [sys.executable, "-m", "venv", "--clear", str(root / ".venv")] == calls[0]
-    assert calls[1][:4] == [python, "-m", "pip", "install"] and calls[1][-2:] == ["-e", "."]
+    assert calls[1][:4] == [python, "-m", "pip", "install"] and calls[1][-4:] == ["-e", "./kvaudit", "-e", "."]
     assert calls[1][calls[1].index("-c") + 1] == "constraints.txt"
     assert calls[2] == [python, "-m", "jupyterlab", f"--ServerApp.root_dir={root / 'notebooks'}", "--no-browser"]
     calls.clear()
@@ -58,17 +59,18 @@ def test_the_tests_add_what_the_lab_did_not_need_and_the_lab_keeps_it(clone):
     setup_env.lab([])
     calls.clear()
     assert setup_env.test(["-k", "mask"]) == 0
-    assert calls[0] == [python, "-c", "import pip"] and calls[1][-2:] == ["-e", ".[test]"]
+    assert calls[0] == [python, "-c", "import pip"] and calls[1][-4:] == ["-e", "./kvaudit", "-e", ".[test]"]
     assert [c[2] for c in calls[2:]] == ["ruff", "ruff", "pytest"] and calls[-1][-2:] == ["-k", "mask"]
     calls.clear()
     setup_env.lab([])
     assert len(calls) == 1
 
 
-def test_a_changed_dependency_is_installed(clone):
+@pytest.mark.parametrize("file", ["pyproject.toml", "kvaudit/pyproject.toml", "constraints.txt"])
+def test_a_changed_dependency_is_installed(clone, file):
     root, calls, _, _ = clone
     setup_env.lab([])
-    (root / "constraints.txt").write_text("other")
+    (root / file).write_text("other")
     calls.clear()
     setup_env.lab([])
     assert any("pip" in call for call in calls)
@@ -123,11 +125,35 @@ def test_the_words_of_each_obstacle(clone, monkeypatch):
         setup_env.lab([])
 
 
-def test_an_environment_that_has_everything_is_used_as_it_is():
+def test_an_environment_that_has_everything_is_used_as_it_is(monkeypatch):
     assert setup_env.has_everything(["test"])
-    with pytest.MonkeyPatch.context() as patch:
+    with monkeypatch.context() as patch:
         patch.setattr(setup_env, "ROOT", ROOT / "another clone")
         assert not setup_env.has_everything([])
+
+
+@pytest.mark.parametrize("elsewhere", [None, Path(sys.prefix) / "kvaudit", ROOT / "another clone/kvaudit/src/kvaudit"])
+def test_an_environment_without_this_clones_library_has_not_everything(monkeypatch, elsewhere):
+    """Not installed, installed as a copy that an edit does not reach, another clone's."""
+    monkeypatch.setattr(setup_env, "library", lambda: elsewhere)
+    assert not setup_env.has_everything([])
+
+
+BARE = [sys.executable, "-S", "-c"]  # a Python without installed packages
+
+
+def test_the_librarys_project_folder_is_not_taken_for_the_library():
+    """In the clone's folder Python finds `kvaudit/`, an empty package."""
+    code = "import kvaudit; from helpers.commands import setup_env; print(kvaudit.__path__, setup_env.library())"
+    said = subprocess.check_output([*BARE, code], cwd=ROOT, text=True)
+    assert "_NamespacePath" in said and said.strip().endswith("None")
+
+
+def test_the_library_is_found_where_its_source_is_on_the_path():
+    code = "from helpers.commands import setup_env; print(setup_env.library())"
+    source = ROOT / "kvaudit" / "src"
+    said = subprocess.check_output([*BARE, code], cwd=ROOT, text=True, env={**os.environ, "PYTHONPATH": str(source)})
+    assert said.strip() == str(source / "kvaudit")
 
 
 def test_what_runs_before_the_set_up_can_be_read_by_an_old_python_and_needs_no_package():
@@ -159,9 +185,33 @@ def test_a_missing_package_is_said_with_what_to_do(monkeypatch, capsys):
     assert "'torch' is not installed in this Python" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "code", ["import kvaudit.audit", "from kvaudit import audit"]
+)  # the second is an ImportError of another kind
+def test_without_the_library_a_command_says_so(capfd, code):
+    """As in the clone's folder after a set-up of the time before the library was one."""
+    door = "import sys; from helpers import __main__ as door; door.importlib.import_module = lambda name: exec({!r}); "
+    done = subprocess.call([*BARE, door.format(code) + "sys.exit(door.main(['demo']))"], cwd=ROOT)
+    assert done == 2 and capfd.readouterr().err.startswith("'kvaudit' is not installed in this Python")
+
+
+def test_an_error_of_the_librarys_own_is_not_taken_for_its_absence(monkeypatch):
+    def wrong(name):
+        from kvaudit import no_such_name  # noqa: F401
+
+    monkeypatch.setattr(door.importlib, "import_module", wrong)
+    with pytest.raises(ImportError, match="no_such_name"):
+        door.main(["demo"])
+
+
+def test_no_list_of_packages_names_the_library():
+    """An index would be asked for it, and the name may be a stranger's there: it is installed from its folder alone."""
+    assert not [line for line in metadata.requires(setup_env.NAME) if line.startswith("kvaudit")]
+
+
 def test_environment_yml_repeats_no_package():
     text = (ROOT / "environment.yml").read_text(encoding="utf-8")
-    assert "-e .[test]" in text and "-c constraints.txt" in text
+    assert "- -e ./kvaudit\n" in text and "-e .[test]" in text and "-c constraints.txt" in text
     assert not any(f"- {name}" in text for name in ("torch", "jupyterlab", "matplotlib", "nbval", "ipywidgets"))
 
 
