@@ -1,8 +1,7 @@
 """The library's audit, told how the course's own model computes without a cache."""
 
-from kvaudit.audit import assert_cached_equals_uncached, audit
-from kvaudit.judge.tolerance import Tolerance, measure
-from kvaudit.subject.subject import register, trait
+from kvaudit import Tolerance, assert_cached_equals_uncached, audit, measure, register
+from kvaudit.subject import trait
 
 from .model import MiniGPT
 from .reference import MiniGPTReference

@@ -10,7 +10,7 @@ import copy
 
 import torch
 
-from kvaudit.witness.attention import attend, band
+from kvaudit.witness import attend, band
 
 from .model import CausalAttention
 from .modules import with_modules

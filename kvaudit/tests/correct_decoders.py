@@ -6,7 +6,7 @@ from collections import Counter
 
 import torch
 
-from kvaudit.audit import audit
+from kvaudit import audit
 
 COUNT = int(os.environ.get("FALSE_ALARMS", 4))
 DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.float64]

@@ -13,6 +13,7 @@ import transformers
 import hf_models
 import kvaudit.hf
 from kvaudit import command as audit_cli
+from kvaudit import targets
 from kvaudit.hf.reenactments import PositionZero
 
 
@@ -61,10 +62,10 @@ def test_a_wrong_decoder_exits_with_1_and_fails_case_by_case(saved, tmp_path, ca
 
 
 def test_what_rounding_hides_exits_with_2(saved, monkeypatch, capsys, tmp_path):
-    from kvaudit.judge.tolerance import Tolerance
+    from kvaudit import Tolerance
 
     out = tmp_path / "report.xml"
-    monkeypatch.setattr("kvaudit.audit.measure", lambda reference: Tolerance(0.5, 0.6, 20, 6))
+    monkeypatch.setattr("kvaudit.judge.verdict.measure", lambda reference: Tolerance(0.5, 0.6, 20, 6))
     assert audit_cli.main([str(saved), "--quick", "--junit", str(out)]) == 2
     assert "Verdict: INCONCLUSIVE" in capsys.readouterr().out
     failures = [c.attrib["name"] for c in ElementTree.parse(out).getroot() if c.find("failure") is not None]
@@ -80,12 +81,13 @@ def test_scripts_that_were_not_run_are_skipped_cases(tmp_path, capsys):
 
 
 def test_control_characters_do_not_break_the_xml(tmp_path):
-    from kvaudit.judge.tolerance import Tolerance
-    from kvaudit.report.report import Report, Result
+    from kvaudit import Report, Tolerance
+    from kvaudit.judge import Result
+    from kvaudit.report import junit
 
     broken = Result("plain", "one", "error", problem="decode raised ValueError: \x1b[31m<red> & \x00")
     report = Report("error in the decoder", "\x07", "float32", 0.0, Tolerance(1e-6, 1.0, 1, 1), [broken])
-    audit_cli.junit(report, "m").write(tmp_path / "r.xml", encoding="utf-8", xml_declaration=True)
+    junit(report, "m").write(tmp_path / "r.xml", encoding="utf-8", xml_declaration=True)
     assert ElementTree.parse(tmp_path / "r.xml").getroot()[0][0].attrib["message"].endswith("[31m<red> & ")
 
 
@@ -110,7 +112,7 @@ def test_dtype_prompt_and_cache_are_honoured(saved, monkeypatch, tmp_path):
 
 
 def test_the_float64_copy_is_left_out_where_memory_is_short(saved, capsys, monkeypatch):
-    monkeypatch.setattr(audit_cli, "free_memory", lambda device: 1000)
+    monkeypatch.setattr(targets, "free_memory", lambda device: 1000)
     assert audit_cli.main([str(saved), "--quick"]) == 0
     printed = capsys.readouterr().out
     assert "float32 as it is (no float64 run)" in printed and "--float64 always makes it anyway" in printed
@@ -163,7 +165,13 @@ def test_a_folder_that_cannot_be_used_is_explained(damage, saved, tmp_path, caps
     [
         (["--prompt-ids", "3", "61"], "prompt holds ids outside the vocabulary of 61"),
         (["--prompt-ids", *["3"] * 64], "a prompt of 64 tokens and 1 more do not fit"),
-        (["--device", "nowhere"], "could not be loaded"),
+        (["--device", "nowhere"], "--device 'nowhere' cannot be used here"),
+        (["--device", "meta"], "--device 'meta' cannot be used here: tensors there have a shape and no values"),
+        (["--capacity", "0", "--cache", "static"], "--capacity must be at least 1, not 0"),
+        (["--seed", str(2**70)], "--seed must be from"),
+        (["--call-seconds", "0"], "--call-seconds must be above 0"),
+        (["--json", "/"], "/ cannot be written: it is a folder"),
+        (["--junit", "/no/such/folder/r.xml"], "cannot be written: no folder /no/such/folder"),
         (["--capacity", "3", "--cache", "static"], "there is room for 3 tokens only"),
     ],
 )

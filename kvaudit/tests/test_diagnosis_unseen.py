@@ -10,7 +10,7 @@ import os
 import pytest
 import torch
 
-from kvaudit.audit import audit
+from kvaudit import audit
 from kvaudit.bugs import BUGS
 from second_implementation import cases, exercise
 from second_implementation.decoder import Decoder

@@ -9,7 +9,7 @@ from dataclasses import replace
 import torch
 
 from correct_decoders import alarm, assert_none_is_called_wrong, decoders
-from kvaudit.audit import audit
+from kvaudit import audit
 from second_implementation import cases, storage
 from second_implementation.decoder import Decoder
 

@@ -8,12 +8,11 @@ import torch
 import transformers
 
 import hf_models
-from helpers.decoding import generate
-from kvaudit.audit import assert_cached_equals_uncached, audit
+from kvaudit import assert_cached_equals_uncached, audit, measure
+from kvaudit.explain.probes import greedy
 from kvaudit.hf import HFDecoder, HFReference, check_version
 from kvaudit.hf.decoder import CACHES
-from kvaudit.judge.tolerance import measure
-from kvaudit.witness.attention import attend, band
+from kvaudit.witness import attend, band
 
 WITNESSED = ["gpt2", "llama", "qwen2", "qwen2 mixed", "qwen3", "mistral", "gemma", "gemma2", "gemma3", "mixtral"]
 ROTARY = ["llama", "qwen2", "qwen2 mixed", "qwen3", "mistral", "gemma", "gemma2", "mixtral"]
@@ -48,7 +47,7 @@ def test_a_combination_that_the_library_cannot_run_is_an_error_not_a_difference(
 
 
 def test_five_lines_are_enough():
-    from kvaudit.audit import audit
+    from kvaudit import audit
     from kvaudit.hf import HFDecoder
 
     report = audit(HFDecoder(hf_models.model("llama")))
@@ -113,7 +112,7 @@ def test_the_positions_and_masks_of_the_reference_are_the_libraries():
 @pytest.mark.parametrize("name", ["gpt2", "mistral"])
 def test_greedy_tokens_are_those_of_the_librarys_generate(name, cache):
     model, prompt = hf_models.model(name), ids(2, 9)
-    mine = generate(HFDecoder(model, cache), prompt, 12).tokens
+    mine = greedy(HFDecoder(model, cache), prompt, 12)
     theirs = model.generate(
         prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=12, min_new_tokens=12, do_sample=False
     )

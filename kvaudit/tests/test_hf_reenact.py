@@ -4,11 +4,28 @@ import pytest
 import torch
 
 import hf_models
-from kvaudit.audit import audit
-from kvaudit.hf import HFDecoder
-from kvaudit.hf.reenactments import REENACTMENTS, effect
+from kvaudit import audit
+from kvaudit.hf import HFDecoder, HFReference
+from kvaudit.hf.reenactments import REENACTMENTS
+from kvaudit.plan import scripts
+from kvaudit.play.run import missing, run
+from kvaudit.subject import Uncached
 
 IGNORED = {"CachePosition"}  # what the installed version does not honour
+
+
+def effect(model, reenactment):
+    """Largest difference in the logits to the correct decoder of the same kind, over all scripts; 0: it is ignored."""
+    reference = Uncached.of(HFReference(model))
+    plans = scripts(reference.block_size, reference.vocab_size, device=reference.device, window=reference.window)
+    largest = 0.0
+    for plan in plans:
+        wrong, right = (d(model, **reenactment.options) for d in (reenactment.decoder, HFDecoder))
+        if missing(plan, right):
+            continue
+        pairs = zip(run(plan, wrong).logits, run(plan, right).logits)
+        largest = max([largest, *(float((a - b).abs().max()) for a, b in pairs)])
+    return largest
 
 
 @pytest.mark.parametrize("name", [n for n in REENACTMENTS if n not in IGNORED])

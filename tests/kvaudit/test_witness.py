@@ -5,10 +5,11 @@ import torch
 
 from helpers.model import Config, MiniGPT
 from helpers.reference import MiniGPTReference
-from kvaudit.plan.scripts import Call, Script, expected, run, scripts
-from kvaudit.witness.hypotheses import catalogue
-from kvaudit.witness.replays import Replays
-from kvaudit.witness.witness import Witness
+from kvaudit.plan import Call, Script, scripts
+from kvaudit.play.history import expected
+from kvaudit.play.run import run
+from kvaudit.subject import Uncached
+from kvaudit.witness import Replays, Witness, catalogue
 
 # Harmless in these configurations, for the reason given.
 HARMLESS = {
@@ -22,7 +23,7 @@ def reference(positions, window=None):
     config = Config(37, block_size=48, n_layers=3, n_heads=6, n_kv_heads=2, d_model=48, d_ff=40, positions=positions)
     model = MiniGPT(config).double().eval()
     model.reset_parameters(0.2)
-    return MiniGPTReference(model, window)
+    return Uncached.of(MiniGPTReference(model, window))
 
 
 def gaps(ref, script, rules=None):

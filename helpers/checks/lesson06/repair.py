@@ -5,8 +5,8 @@ from functools import cache
 
 import torch
 
-from kvaudit.witness.hypotheses import catalogue
-from kvaudit.witness.witness import Witness
+from kvaudit.subject import Uncached
+from kvaudit.witness import Witness, catalogue
 
 from ...audit import audit
 from ...cache import ConcatCache
@@ -59,12 +59,12 @@ def right(script):
 @cache
 def replays(script):
     """What each known bug gives in a script: `[(hypothesis, logits)]`, likeliest first."""
-    made = []
-    for h in catalogue(reference()):
+    made, uncached = [], Uncached.of(reference())
+    for h in catalogue(uncached):
         with suppress(
             RuntimeError, IndexError, ValueError
         ):  # a bug that breaks off here explains no trace that does not
-            made.append((h, script(Witness(reference(), h.rules))))
+            made.append((h, script(Witness(uncached, h.rules))))
     return made
 
 

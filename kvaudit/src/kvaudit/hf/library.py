@@ -1,18 +1,24 @@
 """What the adapter has to know about `transformers`: version range, names of arguments, config fields, attention function."""
 
+from __future__ import annotations
+
 import copy
 import inspect
 from contextvars import ContextVar
 from itertools import chain
+from typing import Any
 
 import torch
+from torch import Tensor, nn
+
+from ..protocol import Attend
 
 VERSIONS = ((5, 10), (6, 0))  # from the first up to, but not, the second; run with 5.10.0 and 5.24.0
 TAP = "kv_cache_audit"  # the name of our attention function
-tapped = ContextVar("tapped")  # attend(layer, q, k, v, scale) of the forward pass that runs now
+tapped: ContextVar[Attend] = ContextVar("tapped")  # attend(layer, q, k, v, scale) of the forward pass that runs now
 
 
-def check_version(version):
+def check_version(version: str) -> None:
     """Raise ImportError in words for a `transformers` version outside the range that this file was written for."""
     numbers = tuple(int(part) for part in version.split(".")[:2])
     low, high = (".".join(map(str, v)) for v in VERSIONS)
@@ -23,7 +29,7 @@ def check_version(version):
         )
 
 
-def check_model(model):
+def check_model(model: Any) -> None:
     """Raise ValueError in words unless `model` is a causal language model in evaluation mode."""
     import transformers
 
@@ -39,34 +45,42 @@ def check_model(model):
         raise ValueError(f"{name} is in training mode, where dropout makes every call another one: call model.eval()")
 
 
-def text_config(model):
+def text_config(model: Any) -> Any:
     return model.config.get_text_config(decoder=True)
 
 
-def rotary_module(model):
+def rotary_module(model: nn.Module) -> Any:
     return next((m for m in model.modules() if isinstance(getattr(m, "inv_freq", None), torch.Tensor)), None)
 
 
-def last_position(model):
+def last_position(model: Any) -> int | None:
     """Tokens that fit where positions are learned; None where they are computed (rotary) and none is the last."""
     computed = any("rotary" in type(m).__name__.lower() for m in model.modules())
     return None if computed else getattr(text_config(model), "max_position_embeddings", None)
 
 
-def windows(config):
+def windows(config: Any) -> list[int | None]:
     """The sliding window of each layer in tokens, None where a layer sees everything."""
     W, L = getattr(config, "sliding_window", None), config.num_hidden_layers
     kinds = getattr(config, "layer_types", None) or ["sliding_attention"] * L
     return [W if kind == "sliding_attention" else None for kind in kinds]
 
 
-def tap(module, query, key, value, attention_mask, scaling=None, **options):
+def tap(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    **options: Any,
+) -> tuple[Tensor, None]:
     """The registered attention function: q `[B, H, T, D]`, k and v `[B, H_kv, T, D]` in, `[B, T, H, D]` out."""
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     return tapped.get()(module.layer_idx, query, key, value, scale).transpose(1, 2), None
 
 
-def with_tap(model):
+def with_tap(model: Any) -> Any:
     """A twin of the model over the very same weights, whose layers attend through `tap`; it asks for no mask."""
     from transformers import AttentionInterface
 
@@ -76,7 +90,7 @@ def with_tap(model):
     return twin
 
 
-def in_float64(model):
+def in_float64(model: Any) -> Any:
     """A copy of the model with float64 weights; experts run one by one, their grouped kernel has no float64."""
     twin = copy.deepcopy(model).double()
     if hasattr(twin, "set_experts_implementation"):
@@ -84,7 +98,7 @@ def in_float64(model):
     return twin
 
 
-def cache_argument(model):
+def cache_argument(model: Any) -> str:
     """What this version calls the cache in `model.forward`: "cache", or "past_key_values" in older ones."""
     names = inspect.signature(model.forward).parameters
     found = next((name for name in ("cache", "past_key_values") if name in names), None)

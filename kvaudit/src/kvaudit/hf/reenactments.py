@@ -1,40 +1,42 @@
 """Public bug reports, re-enacted on a `transformers` model: each is a decoder with one thing told to the model wrongly.
 
-Whether a wrong argument matters is up to the installed version: `effect` measures how far it moves the logits, and 0 means
-that the library ignores it (or that this model has nothing to get wrong there).
+Whether a wrong argument matters is up to the installed version: it may ignore it, and a model may have nothing to get wrong
+there.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
+from torch import Tensor
 
-from ..plan.scripts import missing, run, scripts
 from .decoder import HFDecoder
-from .reference import HFReference
 
 
-def decoding(T, decoder):
+def decoding(T: int, decoder: HFDecoder) -> bool:
     """A single step on top of a prompt, in the sense of code that tests `input_ids.shape[1] == 1`."""
     return T == 1 and decoder.real.shape[1] > 1
 
 
 class PositionZero(HFDecoder):
-    def position_ids(self, T):
+    def position_ids(self, T: int) -> Tensor:
         right = super().position_ids(T)
         return torch.zeros_like(right) if decoding(T, self) else right
 
 
 class PositionPlusOne(HFDecoder):
-    def position_ids(self, T):
+    def position_ids(self, T: int) -> Tensor:
         return super().position_ids(T) + int(decoding(T, self))
 
 
 class PositionRestarts(HFDecoder):
-    def prefill(self, tokens, lengths=None):
+    def prefill(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         self.counter = 0
         return super().prefill(tokens, lengths)
 
-    def position_ids(self, T):
+    def position_ids(self, T: int) -> Tensor:
         right = super().position_ids(T)
         if not decoding(T, self):
             return right
@@ -43,40 +45,40 @@ class PositionRestarts(HFDecoder):
 
 
 class PositionThroughPadding(HFDecoder):
-    def position_ids(self, T):
+    def position_ids(self, T: int) -> Tensor:
         S = self.real.shape[1]
         return torch.arange(S - T, S, device=self.real.device).expand(len(self.real), T)
 
 
 class PositionShared(HFDecoder):
-    def position_ids(self, T):
+    def position_ids(self, T: int) -> Tensor:
         S = self.real.shape[1]
         return torch.full_like(self.real[:, -1:], S - 1) if decoding(T, self) else super().position_ids(T)
 
 
 class MaskDroppedInDecode(HFDecoder):
-    def attention_mask(self, T):
+    def attention_mask(self, T: int) -> Tensor | None:
         return None if decoding(T, self) else self.real
 
 
 class MaskDropped(HFDecoder):
-    def attention_mask(self, T):
+    def attention_mask(self, T: int) -> Tensor | None:
         return None
 
 
 class MaskNotExtended(HFDecoder):
-    def prefill(self, tokens, lengths=None):
+    def prefill(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         self.prompt = tokens.shape[1]
         return super().prefill(tokens, lengths)
 
-    def attention_mask(self, T):
+    def attention_mask(self, T: int) -> Tensor | None:
         return self.real[:, : self.prompt] if decoding(T, self) else self.real
 
 
 class CacheReused(HFDecoder):
     """One cache for every request, never reset; the library then counts positions from what the cache holds."""
 
-    def start(self, tokens):
+    def start(self, tokens: Tensor) -> None:
         if self.cache is None or len(self.real) != len(tokens):
             super().start(tokens)
 
@@ -84,59 +86,59 @@ class CacheReused(HFDecoder):
 class CacheReusedPositionsNew(CacheReused):
     """One cache for every request; the positions begin at 0 again, the mask covers all that is cached."""
 
-    def prefill(self, tokens, lengths=None):
+    def prefill(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         self.before = 0 if self.cache is None else self.real.shape[1]
         return super().prefill(tokens, lengths)
 
-    def position_ids(self, T):
+    def position_ids(self, T: int) -> Tensor:
         return (super().position_ids(T) - self.before).clamp(min=0)
 
 
 class DraftNotCropped(HFDecoder):
-    def crop(self, length):
+    def crop(self, length: int) -> None:
         pass
 
 
 class DraftPositionsOnly(HFDecoder):
     """The loop's own count goes back, the cache keeps the rejected rows."""
 
-    def crop(self, length):
+    def crop(self, length: int) -> None:
         self.rejected = self.real.shape[1] - length
 
-    def position_ids(self, T):
+    def position_ids(self, T: int) -> Tensor:
         return super().position_ids(T) - getattr(self, "rejected", 0)
 
 
 class LastTokenAgain(HFDecoder):
-    def prefill(self, tokens, lengths=None):
+    def prefill(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         super().prefill(tokens, lengths)
         return self.extend(tokens[:, -1:])
 
 
 class EverythingAgain(HFDecoder):
-    def prefill(self, tokens, lengths=None):
+    def prefill(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         self.ids = tokens
         return super().prefill(tokens, lengths)
 
-    def extend(self, tokens):
+    def extend(self, tokens: Tensor) -> Tensor:
         self.ids = torch.cat([self.ids, tokens], dim=1)
         return super().extend(self.ids if tokens.shape[1] == 1 else tokens)
 
 
 class BeamsNotReordered(HFDecoder):
-    def reorder(self, parents):
+    def reorder(self, parents: Tensor) -> None:
         pass
 
 
 class PrefixByReference(HFDecoder):
-    def fork(self):
+    def fork(self) -> HFDecoder:
         return self
 
 
 class CachePosition(HFDecoder):
     """`cache_position` as older versions took it, and wrong: every call begins at row 0."""
 
-    def arguments(self, T):
+    def arguments(self, T: int) -> dict[str, Any]:
         return super().arguments(T) | {"cache_position": torch.arange(T, device=self.real.device)}
 
 
@@ -144,15 +146,15 @@ class CachePosition(HFDecoder):
 class Reenactment:
     """`faults`: catalogue ids (see faults) or ids of hypotheses that name it right; `report`: where it was reported."""
 
-    decoder: type
+    decoder: type[HFDecoder]
     does: str
     family: str
-    faults: tuple
+    faults: tuple[str, ...]
     report: str
-    options: dict = field(default_factory=dict, hash=False)  # for the decoder, such as cache="static"
+    options: dict[str, Any] = field(default_factory=dict, hash=False)  # for the decoder, such as cache="static"
 
 
-def again(decoder, does, family, report, *faults, **options):
+def again(decoder: type[HFDecoder], does: str, family: str, report: str, *faults: str, **options: Any) -> Reenactment:
     return Reenactment(decoder, does, family, faults, report, options)
 
 
@@ -179,19 +181,3 @@ REENACTMENTS = {
         again(CachePosition, "cache_position is wrong in decode", "position", "huggingface/transformers#44759", "ignored"),
     )
 }  # fmt: skip
-
-
-def effect(model, reenactment, seed=0):
-    """Largest difference in the logits to the correct decoder of the same kind, over all scripts; 0: it is ignored."""
-    reference = HFReference(model)
-    plans = scripts(
-        reference.block_size, reference.vocab_size, device=reference.device, seed=seed, window=reference.window
-    )
-    largest = 0.0
-    for plan in plans:
-        wrong, right = (d(model, **reenactment.options) for d in (reenactment.decoder, HFDecoder))
-        if missing(plan, right):
-            continue
-        pairs = zip(run(plan, wrong).logits, run(plan, right).logits)
-        largest = max([largest, *(float((a - b).abs().max()) for a, b in pairs)])
-    return largest

@@ -5,10 +5,16 @@ Alternative: a few faults injected into this very model at this dtype. The toler
 two do not stand a factor of 3 on either side of it, no difference in between proves anything: *inconclusive*.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from torch import Tensor
 
+from ..subject.uncached import Uncached
 from ..witness.hypotheses import Hypothesis, catalogue
 from ..witness.witness import Witness
 
@@ -18,7 +24,11 @@ SEPARATION = 3.0  # the tolerance must be this far from both sides
 
 @dataclass(frozen=True)
 class Tolerance:
-    """`null`: largest difference between legitimate schedules; `fault`: smallest of an injected fault; in logits."""
+    """`null`: largest difference between legitimate schedules; `fault`: smallest of an injected fault; in logits.
+
+    Injected faults that change not one bit of this model's logits (a position where none is used) are no faults of it;
+    `fault` is 0 where none changes any.
+    """
 
     null: float
     fault: float
@@ -26,66 +36,75 @@ class Tolerance:
     faults: int
 
     @property
-    def value(self):
-        return (self.null * self.fault) ** 0.5
+    def value(self) -> float:
+        """The tolerance itself."""
+        return (self.null * self.fault) ** 0.5 if self.fault else SEPARATION * self.null
 
     @property
-    def separates(self):
-        return self.fault >= self.null * SEPARATION**2
+    def separates(self) -> bool:
+        """Whether it stands far enough from both sides."""
+        return self.fault > 0 and self.fault >= self.null * SEPARATION**2
 
 
-def measure(reference, seed=0, T=9, n=4):
-    """Measure a Tolerance on random tokens `[3, T + n]`: 20 schedules, six probes."""
+def measure(source: Any, seed: int = 0, T: int = 9, n: int = 4) -> Tolerance:
+    """Measure a Tolerance on a reference with random tokens `[3, T + n]`: 20 schedules, six injected faults."""
+    reference = Uncached.of(source)
     T, n = min(T, reference.block_size // 2), min(n, reference.block_size // 4)
     draw = torch.Generator().manual_seed(seed)
     tokens = torch.randint(reference.vocab_size, (3, T + n), generator=draw).to(reference.device)
     exact = reference.logits(tokens)[:, T - 1 :]  # [B, n + 1, V]: after the prompt and after each step
-    if not hasattr(reference, "forward"):
+    if not reference.tapped:
         return from_logits_alone(reference, tokens, exact, T)
     nulls = [largest(stepped(reference, tokens, T, cuts, rows), exact) for cuts in chunkings(T) for rows in batches(3)]
     known = catalogue(reference)
     probes = [next(h for h in known if h.fault == fault) for fault in PROBES]
     faults = [largest(stepped(reference, tokens, T, (T,), [[0, 1, 2]], h), exact) for h in probes]
-    return Tolerance(max(*nulls, rounding_unit(exact, reference)), min(faults), len(nulls), len(faults))
+    return between(nulls, faults, exact, reference)
 
 
-def rounding_unit(logits, reference):
-    """One unit in the last place of the largest logit: no measured floor can be trusted to be smaller.
+def between(nulls: list[float], faults: list[float], exact: Tensor, reference: Uncached) -> Tolerance:
+    """The tolerance of these differences. No measured null is trusted to be below one unit in the last place."""
+    unit = float(exact.abs().max()) * reference.unit(exact)
+    moving = [fault for fault in faults if fault > 0]
+    return Tolerance(max(*nulls, unit), min(moving, default=0.0), len(nulls), len(faults))
 
-    A reference whose layers compute in fewer bits than their logits have says so by its own `eps`.
-    """
-    return float(logits.abs().max()) * getattr(reference, "eps", torch.finfo(logits.dtype).eps)
 
-
-def chunkings(T):
+def chunkings(T: int) -> set[tuple[int, ...]]:
     """Ways to feed a prompt of T tokens: whole, first token apart, last apart, halves, one at a time."""
     return {(T,), (1, T - 1), (T - 1, 1), (T // 2, T - T // 2), (1,) * T}
 
 
-def batches(B):
+def batches(B: int) -> tuple[list[list[int]], ...]:
     """Ways to group B rows into calls: together, one by one, two and one, together in another order."""
     everyone = list(range(B))
     return ([everyone], [[b] for b in everyone], [everyone[:2], everyone[2:]], [everyone[::-1]])
 
 
-def stepped(reference, tokens, T, cuts, groups, hypothesis: Hypothesis | None = None):
+def stepped(
+    reference: Uncached,
+    tokens: Tensor,
+    T: int,
+    cuts: Iterable[int],
+    groups: Sequence[list[int]],
+    hypothesis: Hypothesis | None = None,
+) -> Tensor:
     """Logits `[B, n + 1, V]` of a witness that is fed the prompt in pieces of `cuts` and the rows in `groups`."""
-    out = {}
+    out: dict[int, Tensor] = {}
     for rows in groups:
-        witness, at, last = Witness(reference, hypothesis and hypothesis.rules), 0, []
-        for i, size in enumerate(cuts):
+        witness, at = Witness(reference, hypothesis.rules if hypothesis else None), 0
+        for size in cuts:
             piece = tokens[rows, at : at + size]
-            logits, at = witness.prefill(piece) if i == 0 else witness.extend(piece), at + size
+            logits, at = witness.extend(piece) if at else witness.prefill(piece), at + size
         last = [logits] + [witness.decode(tokens[rows, t]) for t in range(T, tokens.shape[1])]
         out.update(zip(rows, torch.stack(last, dim=1)))
     return torch.stack([out[b] for b in sorted(out)])
 
 
-def largest(a, b):
+def largest(a: Tensor, b: Tensor) -> float:
     return float((a.double() - b.double()).abs().max())
 
 
-def from_logits_alone(reference, tokens, exact, T):
+def from_logits_alone(reference: Uncached, tokens: Tensor, exact: Tensor, T: int) -> Tolerance:
     """Without a tapped forward: prefixes and single rows as the null, tokens lost, doubled or exchanged as the faults."""
     nulls = [
         largest(reference.logits(tokens[:, : t + 1])[:, -1], exact[:, t - T + 1]) for t in range(T - 1, tokens.shape[1])
@@ -95,4 +114,4 @@ def from_logits_alone(reference, tokens, exact, T):
     swapped = tokens[:, [1, 0, *range(2, tokens.shape[1])]]
     lost = torch.cat([tokens[:, 1:], tokens[:, -1:]], dim=1)
     faults = [largest(reference.logits(x)[:, T - 1 :], exact) for x in (doubled, swapped, lost)]
-    return Tolerance(max(*nulls, rounding_unit(exact, reference)), min(faults), len(nulls), len(faults))
+    return between(nulls, faults, exact, reference)

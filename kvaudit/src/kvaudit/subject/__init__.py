@@ -1,0 +1,59 @@
+"""Stage 1, the subject: a decoder and its reference, in the dtype as it runs and in float64, and what fits into them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..protocol import Builder
+from .copies import builder, in_float64
+from .references import reference_for, register, trait
+from .uncached import Uncached
+
+__all__ = ["Side", "Subject", "Uncached", "reference_for", "register", "subject_of", "trait"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """Decoder and reference in one dtype; `build` gives a fresh decoder each time."""
+
+    reference: Uncached
+    build: Builder
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is audited. `exact` is the float64 side, None where there is none; it is `native` where that is float64."""
+
+    native: Side
+    exact: Side | None = None
+    capacity: int | None = None  # rows that the decoder can hold, where it says so
+
+    @property
+    def room(self) -> int:
+        """Tokens that fit into one sequence."""
+        return min(self.native.reference.block_size, self.capacity or self.native.reference.block_size)
+
+    @property
+    def last_position(self) -> int | None:
+        """Tokens that fit, where one more must be refused."""
+        return self.capacity or self.native.reference.last_position
+
+
+def subject_of(decoder: Any, reference: Any = None, float64: bool = True) -> Subject:
+    """Take a decoder, or a function that makes one from a model, and its reference (found where it is left out).
+
+    Raises TypeError in words for what is no decoder, ValueError where no reference can be found.
+    """
+    if not hasattr(decoder, "prefill") and not callable(decoder):
+        raise TypeError(
+            "audit() takes a decoder, an object with prefill(tokens [B, T]) and decode(token [B]), or a function that "
+            f"makes one from a model; got {type(decoder).__name__}"
+        )
+    uncached = Uncached.of(reference_for(decoder) if reference is None else reference)
+    build = builder(decoder, uncached.model)
+    native = Side(uncached, build)
+    exact = in_float64(uncached, build) if float64 else None
+    if exact is not None:
+        exact_side = native if exact[0] is uncached else Side(*exact)
+    return Subject(native, exact_side if exact is not None else None, trait(build(), "capacity"))

@@ -1,16 +1,29 @@
 """Plain attention over explicit rows and masks: what a witness computes with, and a reference may."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 import torch
+from torch import Tensor
 
 
-def band(T, window):
+def band(T: int, window: int) -> Tensor:
     """Boolean `[T, T]`: query i may see the `window` newest keys up to itself."""
     i = torch.arange(T)
     age = i[:, None] - i[None, :]
     return (age >= 0) & (age < window)
 
 
-def attend(q, k, v, scale, visible, expand=None, softcap=None):
+def attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    scale: float,
+    visible: Tensor,
+    expand: Callable[[Tensor], Tensor] | None = None,
+    softcap: float | None = None,
+) -> Tensor:
     """Plain attention: q `[B, H, T, D]` over k, v `[B, H_kv, S, D]`; visible `[T, S]` or `[B, 1, T, S]`, True = may attend.
 
     A query that may see nothing gets zeros. `expand` maps H_kv to H heads (default: query head h reads h // group).

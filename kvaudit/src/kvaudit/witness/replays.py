@@ -4,14 +4,19 @@ A hypothesis about decode steps has the prefill of the correct witness; one abou
 first `crop`. And an audit asks the same hypothesis twice: does it reproduce the decoder, and would the scripts show it?
 """
 
+from __future__ import annotations
+
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-import torch
+from torch import Tensor
 
-from ..plan.scripts import perform, rows_held
-from ..subject.subject import remembered
-from .witness import Witness
+from ..plan.calls import Call, Script
+from ..play.run import Watch, perform, rows_held
+from ..subject.uncached import Uncached
+from .witness import Rules, Witness
 
 ROOM = 128e6  # bytes kept for each reference; beyond them the longest unused calls are forgotten
 HANDING_ON = ("crop", "reorder", "fork")  # rules that are asked in the call of their name only
@@ -21,26 +26,29 @@ HANDING_ON = ("crop", "reorder", "fork")  # rules that are asked in the call of 
 class Answered:
     """A call as a witness answered it: its logits `[B, V]` (None for a crop, …), and its decoders, as they are then."""
 
-    decoders: dict
-    logits: torch.Tensor | None = None
-    rows: list | None = None
+    decoders: dict[str, Witness]
+    logits: Tensor | None = None
+    rows: list[int] | None = None
     ended: bool = False  # it raised: nothing comes after it
 
     @property
-    def size(self):
-        kept = [x for w in self.decoders.values() for x in (*(w.keys or ()), *(w.values or ())) if x is not None]
+    def size(self) -> int:
+        kept = [x for w in self.decoders.values() for x in (*w.keys, *w.values) if x is not None]
         return sum(x.nbytes for x in (*kept, self.logits) if x is not None)
 
 
 class Replays:
     """Runs hypotheses on scripts over one reference; keeps what it computed, up to `room` bytes."""
 
-    def __init__(self, reference, room=ROOM):
-        self.reference, self.room, self.used, self.kept = reference, room, 0, OrderedDict()
+    def __init__(self, reference: Uncached, room: float = ROOM) -> None:
+        self.reference, self.room, self.used = reference, room, 0
+        self.kept: OrderedDict[Any, Answered] = OrderedDict()
 
-    def run(self, script, rules, watch=None):
+    def run(self, script: Script, rules: Rules, watch: Watch | None = None) -> list[list[int] | None]:
         """Rows per layer after each answering call. `watch(step, logits)` may return True to stop early."""
-        rows, kinds, answered = [], set(), Answered({"main": Witness(self.reference, rules)})
+        rows: list[list[int] | None] = []
+        kinds: set[str] = set()
+        answered = Answered({"main": Witness(self.reference, rules)})
         for i, call in enumerate(script.calls):
             kinds.add(call.kind)
             key = script.content, i, acting(rules, kinds)
@@ -53,12 +61,12 @@ class Replays:
                     break
         return rows
 
-    def find(self, key):
+    def find(self, key: Any) -> Answered | None:
         if key in self.kept:
             self.kept.move_to_end(key)
         return self.kept.get(key)
 
-    def keep(self, key, answered):
+    def keep(self, key: Any, answered: Answered) -> Answered:
         self.kept[key] = answered
         self.used += answered.size
         while self.used > self.room:
@@ -66,22 +74,22 @@ class Replays:
         return answered
 
 
-def replays(reference):
+def replays(reference: Uncached) -> Replays:
     """The one `Replays` of a reference."""
-    return remembered(reference, "replays", lambda: Replays(reference))
+    return reference.remembered("replays", lambda: Replays(reference))
 
 
-def acting(rules, kinds):
+def acting(rules: Rules, kinds: Iterable[str]) -> frozenset[Any]:
     """The rules that can have acted in calls of these kinds: whoever has the same ones has answered alike."""
     return frozenset((name, rule) for name, rule in rules.items() if acts_in(name, rule) in (None, *kinds))
 
 
-def acts_in(name, rule):
+def acts_in(name: str, rule: Any) -> str | None:
     """The one kind of call in which a rule acts, None where it may act in any."""
     return name if name in HANDING_ON else getattr(rule, "kind", None)
 
 
-def answer(call, before, rules):
+def answer(call: Call, before: Answered, rules: Rules) -> Answered:
     """The call on copies of the decoders `before` it, under these rules."""
     twins = {id(w): w.copied(rules) for w in before.decoders.values()}  # one decoder may stand under two names
     decoders = {name: twins[id(w)] for name, w in before.decoders.items()}

@@ -16,51 +16,65 @@ With no rule changed it is a correct cached decoder. With one changed rule it *i
 hypothesis reproduces somebody's logits or it does not.
 """
 
-import torch
+from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..subject.uncached import Uncached
 from .attention import attend
+
+Rules = dict[str, Callable[..., Any]]  # name of a rule -> what stands in its place
+Row = tuple[int, int]  # (layer, number of the row)
+OWN = -1  # the window that the layer is meant to have
 
 
 class Witness:
     """A duck-typed decoder over a reference's tapped forward. `rules`: name -> function(witness, …), replacing a method."""
 
-    def __init__(self, reference, rules=None):
+    def __init__(self, reference: Uncached, rules: Rules | None = None) -> None:
         self.reference, self.rules = reference, rules or {}
         for name, rule in self.rules.items():
             setattr(self, name, rule.__get__(self))
         self.L, self.layer = reference.n_layers, 0  # layer: the one that attends right now
-        self.windows = getattr(reference, "windows", None) or [getattr(reference, "window", None)] * self.L
-        self.softcap = getattr(reference, "softcap", None)
-        self.capacity = getattr(reference, "capacity", None) or reference.block_size
-        self.lists, self.keys, self.born = [[] for _ in range(self.L)], None, []  # born: the call that made each row
+        self.windows, self.softcap, self.capacity = reference.windows, reference.softcap, reference.capacity
+        self.lists: list[list[Row]] = [[] for _ in range(self.L)]
+        self.keys: list[Tensor | None] = [None] * self.L  # [B, H_kv, rows, D] each, of all rows ever made
+        self.values: list[Tensor | None] = [None] * self.L
+        self.born: list[int] = []  # the call that made each row
         self.count = self.fed = self.prompt = self.base = 0  # rows computed; tokens in the sequence; of the prefill
-        self.pads, self.history, self.calls = None, None, []  # calls: (kind, tokens) since the request began
+        self.pads: Tensor | None = None  # [B]
+        self.history = torch.empty(0, 0, dtype=torch.int64)  # [B, T so far]
+        self.calls: list[tuple[str, int]] = []  # (kind, tokens) since the request began
+        self.kind = ""  # of the call that runs
+        self.tail: tuple[int, list[list[Row]]] = (0, [[] for _ in range(self.L)])  # rows that a rollback left behind
 
     # -- calls of a decoder -------------------------------------------------------------------------------------------
-    def prefill(self, tokens, lengths=None):
+    def prefill(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         if self.reset():
-            self.lists, self.fed, self.keys, self.count = [[] for _ in range(self.L)], 0, None, 0
-            self.born = []
+            self.lists, self.fed, self.count = [[] for _ in range(self.L)], 0, 0
+            self.keys, self.values, self.born = [None] * self.L, [None] * self.L, []
         self.calls = []
         self.pads = None if lengths is None else tokens.shape[1] - lengths.cpu()  # [B]
         self.prompt, self.history = tokens.shape[1], tokens
         return self.run(tokens, "prefill")
 
-    def decode(self, token):
+    def decode(self, token: Tensor) -> Tensor:
         self.history = torch.cat([self.history, token[:, None]], dim=1)
         return self.run(token[:, None], "decode")
 
-    def extend(self, tokens):
+    def extend(self, tokens: Tensor) -> Tensor:
         self.history = torch.cat([self.history, tokens], dim=1)
         return self.run(tokens, "extend")
 
-    def run(self, tokens, kind):
+    def run(self, tokens: Tensor, kind: str) -> Tensor:
         self.kind = kind
-        for chunk in self.feed(tokens, kind):
-            logits = self.step(chunk, kind)
-        return logits
+        return [self.step(chunk, kind) for chunk in self.feed(tokens, kind)][-1]
 
-    def step(self, tokens, kind):  # [B, T] -> [B, V]
+    def step(self, tokens: Tensor, kind: str) -> Tensor:  # [B, T] -> [B, V]
         T = tokens.shape[1]
         self.calls.append((kind, T))
         self.now = list(range(self.count, self.count + T))  # numbers of the new rows
@@ -75,7 +89,7 @@ class Witness:
         return logits[:, -1]
 
     # -- attention ----------------------------------------------------------------------------------------------------
-    def attend(self, layer, q, k, v, scale):
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
         self.layer = layer
         k, v = self.write(k, v)
         self.put(layer, k, v)
@@ -87,92 +101,95 @@ class Witness:
         expand = self.expand(q.shape[1], k.shape[1])
         return attend(self.turn(q), k, v, scale, visible.to(q.device), expand, self.softcap)
 
-    def put(self, layer, k, v):
-        if self.keys is None:
-            self.keys, self.values = [None] * self.L, [None] * self.L
-        old = self.keys[layer]
-        self.keys[layer] = k if old is None else torch.cat([old, k], dim=2)  # [B, H_kv, rows, D]
-        self.values[layer] = v if old is None else torch.cat([self.values[layer], v], dim=2)
+    def put(self, layer: int, k: Tensor, v: Tensor) -> None:
+        for kept, new in ((self.keys, k), (self.values, v)):
+            old = kept[layer]
+            kept[layer] = new if old is None else torch.cat([old, new], dim=2)
 
-    def take(self, rows):
+    def take(self, rows: list[Row]) -> tuple[Tensor, Tensor]:
         layers = {layer for layer, _ in rows}
         if len(layers) == 1:
             layer, index = layers.pop(), torch.tensor([row for _, row in rows], device=self.reference.device)
-            return self.keys[layer].index_select(2, index), self.values[layer].index_select(2, index)
-        return tuple(torch.stack([x[layer][:, :, row] for layer, row in rows], dim=2) for x in (self.keys, self.values))
+            return tuple(x[layer].index_select(2, index) for x in (self.keys, self.values))  # type: ignore
+        return tuple(torch.stack([x[at][:, :, row] for at, row in rows], dim=2) for x in (self.keys, self.values))  # type: ignore
 
     # -- the rules ----------------------------------------------------------------------------------------------------
-    def feed(self, tokens, kind):
+    def feed(self, tokens: Tensor, kind: str) -> list[Tensor]:
         return [tokens]
 
-    def reset(self):
+    def reset(self) -> bool:
         return True
 
-    def length(self):
+    def length(self) -> int:
         return self.fed
 
-    def position(self, T):
+    def position(self, T: int) -> Tensor:
         return self.own_position(self.length(), T)
 
-    def own_position(self, start, T):
+    def own_position(self, start: int, T: int) -> Tensor:
         """start, start + 1, …; counted from each row's first real token where the batch is padded on the left."""
         p = torch.arange(start, start + T)
         return p if self.pads is None else (p[None, :] - self.pads[:, None]).clamp(min=0)  # [T] or [B, T]
 
-    def turn(self, q):
+    def turn(self, q: Tensor) -> Tensor:
         return q
 
-    def write(self, k, v):
+    def write(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         return k, v
 
-    def seen(self, layer):
+    def seen(self, layer: int) -> list[Row]:
         return self.lists[layer] + [(layer, row) for row in self.now]
 
-    def mask(self, T, rows):
+    def mask(self, T: int, rows: list[Row]) -> Tensor:
         return self.causal(T, len(rows))
 
-    def causal(self, T, S, window="own"):
-        """Boolean `[T, S]` or `[B, 1, T, S]`: the past and itself, inside the window, without padding."""
+    def causal(self, T: int, S: int, window: int | None = OWN) -> Tensor:
+        """Boolean `[T, S]` or `[B, 1, T, S]`: the past and itself, inside the window (None: all), without padding."""
         own = self.windows[self.layer]  # a layer that sees everything has no window to get wrong
-        window = own if window == "own" or own is None else window
+        size = own if window == OWN or own is None else window
         age = torch.arange(T)[:, None] + (S - T) - torch.arange(S)[None, :]  # 0 for the token itself
-        visible = (age >= 0) & (age < (window or S + T))
+        visible = (age >= 0) & (age < (size or S + T))
         if self.pads is None:
             return visible
         return visible[None, None] & self.real(S)[:, None, None]
 
-    def real(self, S):
+    def real(self, S: int) -> Tensor:
         """Boolean `[B, S]`: False for the rows that are padding (the first `pads` rows of the padded prompt)."""
+        assert self.pads is not None
         return torch.arange(S)[None, :] >= self.pads[:, None]
 
-    def gather(self, layer, k, v):
+    def gather(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         return k, v
 
-    def expand(self, H, H_kv):
+    def expand(self, H: int, H_kv: int) -> Callable[[Tensor], Tensor] | None:
         return None
 
-    def keep(self, layer):
+    def keep(self, layer: int) -> list[Row]:
         return self.seen(layer)
 
-    def layers(self):
+    def layers(self) -> list[tuple[Tensor, Tensor]]:
         return [self.take(rows) for rows in self.lists]
 
-    def crop(self, length):
+    def crop(self, length: int) -> None:
         self.lists, self.fed = [rows[:length] for rows in self.lists], length
         self.history = self.history[:, :length]
 
-    def reorder(self, parents):
+    def reorder(self, parents: Tensor) -> None:
         self.history = self.history[parents]
-        self.keys = [x[parents] for x in self.keys]
-        self.values = [x[parents] for x in self.values]
+        self.keys, self.values = picked(self.keys, parents), picked(self.values, parents)
 
-    def fork(self):
+    def fork(self) -> Witness:
         return self.copied(self.rules)
 
-    def copied(self, rules):
+    def copied(self, rules: Rules) -> Witness:
         """Another witness in the same state, under these rules."""
         twin = type(self)(self.reference, rules)
         for name, value in vars(self).items():
             if name != "rules" and name not in self.rules:
                 setattr(twin, name, list(value) if isinstance(value, list) else value)
         return twin
+
+
+def picked(rows: list[Tensor | None], parents: Tensor) -> list[Tensor | None]:
+    """The rows of each layer, of these entries of the batch."""
+    return [None if x is None else x[parents] for x in rows]

@@ -1,19 +1,25 @@
 """Hypotheses about several rows or requests: padding, beams, stored prefixes, rejected drafts."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+
 import torch
+from torch import Tensor
 
-from .base import decode, family
+from ..witness import Rules, Witness, picked
+from .base import Hypothesis, decode, family
 
 
-def through_padding(w, T):
+def through_padding(w: Witness, T: int) -> Tensor:
     return torch.arange(w.fed, w.fed + T)
 
 
-def pads_count(w, S):
-    return torch.ones(len(w.pads), S, dtype=torch.bool)
+def pads_count(w: Witness, S: int) -> Tensor:
+    return torch.ones(len(w.history), S, dtype=torch.bool)
 
 
-def left_padding():
+def left_padding() -> list[Hypothesis]:
     shared = "decode positions are the padded length for every row"
     return family(
         "ragged batch",
@@ -24,35 +30,35 @@ def left_padding():
     )
 
 
-def cropped(rows=0, count=0):
+def cropped(rows: int = 0, count: int = 0) -> Rules:
     """Roll back to `length`, by so many rows too few or too many, in the rows and in the count."""
 
-    def crop(w, length):
+    def crop(w: Witness, length: int) -> None:
         w.lists, w.fed = [kept[: length + rows] for kept in w.lists], length + count
 
     return {"crop": crop}
 
 
-def rows_only(w, length):
+def rows_only(w: Witness, length: int) -> None:
     w.lists = [rows[:length] for rows in w.lists]
 
 
-def count_only(w, length):
+def count_only(w: Witness, length: int) -> None:
     w.fed = length
 
 
-def reordered(keys=True, values=True, inverse=False):
+def reordered(keys: bool = True, values: bool = True, inverse: bool = False) -> Rules:
     """The cache follows the beams in part only, or the wrong way round."""
 
-    def reorder(w, parents):
+    def reorder(w: Witness, parents: Tensor) -> None:
         parents = parents.argsort() if inverse else parents
-        w.keys = [x[parents] for x in w.keys] if keys else w.keys
-        w.values = [x[parents] for x in w.values] if values else w.values
+        w.keys = picked(w.keys, parents) if keys else w.keys
+        w.values = picked(w.values, parents) if values else w.values
 
     return {"reorder": reorder}
 
 
-def handed_on():
+def handed_on() -> Iterator[Hypothesis]:
     """Rows that follow other rows, stored prefixes, rejected drafts."""
     by_reference = "a stored prefix is handed out by reference and appended to"
     no_reorder = "the beams follow their parents, the cache does not"

@@ -1,29 +1,35 @@
 """Hypotheses about one sequence: positions, masks, appending, feeding twice, stale rows."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+
 import torch
+from torch import Tensor
 
-from .base import counting_rows, decode, family, in_layer, new, only
+from ..witness import Row, Rules, Witness
+from .base import Hypothesis, counting_rows, decode, family, in_layer, new, only
 
 
-def at(start):
+def at(start: Callable[[Witness], int]) -> Rules:
     """Decode steps begin at position `start(w)`."""
     return decode(position=lambda w, T: w.own_position(max(start(w), 0), T))
 
 
-def steps_before(w):
+def steps_before(w: Witness) -> int:
     """Single steps of this request before this one; a rollback does not turn such a counter back."""
     return sum(kind == "decode" for kind, _ in w.calls) - 1
 
 
-def shift(c):
+def shift(c: int) -> Rules:
     return {"position": lambda w, T: w.own_position(max(w.length() + c, 0), T)}
 
 
-def from_zero(w, T):
+def from_zero(w: Witness, T: int) -> Tensor:
     return w.own_position(0, T)
 
 
-def positions():
+def positions() -> list[Hypothesis]:
     rows = [
         ("pos_restart", "decode counts positions from 0 again", at(lambda w: w.length() - w.prompt)),
         ("pos_restart", "decode counts from 0 again after each prompt or chunk", at(lambda w: w.length() - w.base)),
@@ -44,35 +50,35 @@ def positions():
     return family("position", *rows)
 
 
-def top_left(w, T, rows):
+def top_left(w: Witness, T: int, rows: list[Row]) -> Tensor:
     return torch.ones(T, len(rows), dtype=torch.bool).tril()
 
 
-def all_visible(w, T, rows):
+def all_visible(w: Witness, T: int, rows: list[Row]) -> Tensor:
     return torch.ones(T, len(rows), dtype=torch.bool)
 
 
-def self_only(w, T, rows):
+def self_only(w: Witness, T: int, rows: list[Row]) -> Tensor:
     return torch.eye(len(rows), dtype=torch.bool)[len(rows) - T :]
 
 
-def strict(w, T, rows):
+def strict(w: Witness, T: int, rows: list[Row]) -> Tensor:
     return torch.ones(T, len(rows), dtype=torch.bool).tril(len(rows) - T - 1)
 
 
-def one_ahead(w, T, rows):
+def one_ahead(w: Witness, T: int, rows: list[Row]) -> Tensor:
     return torch.ones(T, len(rows), dtype=torch.bool).tril(len(rows) - T + 1)
 
 
-def not_the_first(w, T, rows):
+def not_the_first(w: Witness, T: int, rows: list[Row]) -> Tensor:
     return w.causal(T, len(rows)) & (torch.arange(len(rows)) > 0)
 
 
-def prompt_only(w, T, rows):
+def prompt_only(w: Witness, T: int, rows: list[Row]) -> Tensor:
     return w.causal(T, len(rows)) & (torch.arange(len(rows)) < w.prompt)
 
 
-def masks():
+def masks() -> list[Hypothesis]:
     square = "a chunk on a filled cache gets no mask and sees its own future"
     return family(
         "mask",
@@ -94,19 +100,19 @@ def masks():
     )
 
 
-def old_only(w, layer):
+def old_only(w: Witness, layer: int) -> list[Row]:
     return w.lists[layer]
 
 
-def grown(w, layer):
+def grown(w: Witness, layer: int) -> list[Row]:
     return w.lists[layer] + new(w, layer)
 
 
-def overwriting(w, layer):
+def overwriting(w: Witness, layer: int) -> list[Row]:
     return w.lists[layer][:-1] + new(w, layer)
 
 
-def appends(L):
+def appends(L: int) -> list[Hypothesis]:
     late, frozen = decode(seen=old_only, keep=grown), decode(keep=old_only)
     lost = [
         ("frozen_cache", "the new row is used but not stored", frozen),
@@ -126,16 +132,16 @@ def appends(L):
     return family("append", *rows)
 
 
-def doubled(layers):
+def doubled(layers: Container[int]) -> Callable[[Witness, int], list[Row]]:
     """A decode step's new row stands twice in the list of these layers."""
     return lambda w, layer: w.lists[layer] + new(w, layer) * (2 if layer in layers else 1)
 
 
-def whole(w, tokens, kind):
+def whole(w: Witness, tokens: Tensor, kind: str) -> list[Tensor]:
     return [w.history] if kind == "decode" else [tokens]
 
 
-def duplicates(L):
+def duplicates(L: int) -> list[Hypothesis]:
     last_again = only("prefill", feed=lambda w, tokens, kind: [tokens, tokens[:, -1:]])
     twice = ("decode_row_twice", "every layer appends its new row twice", decode(seen=doubled(range(L))))
     later = ("decode_row_twice", "the new row is stored twice, seen once in its step", decode(keep=doubled(range(L))))
@@ -153,12 +159,12 @@ def duplicates(L):
     return family("duplicate", *rows)
 
 
-def rows_but_not_count(w):
+def rows_but_not_count(w: Witness) -> bool:
     w.fed = 0
     return False
 
 
-def stale():
+def stale() -> list[Hypothesis]:
     return family(
         "stale",
         ("not_reset", "a new request runs on the last one's cache", {"reset": lambda w: False}),

@@ -4,11 +4,18 @@ A hypothesis is accepted when its witness gives the decoder's logits in *every* 
 wrong ones, to within the measured tolerance. What is equal in all of them is reported together, likeliest first.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, product
 
-from ..plan.scripts import cost
+from torch import Tensor
+
+from ..judge import Result
+from ..plan import Script
+from ..subject import Uncached
 from ..witness.hypotheses import Hypothesis, catalogue
 from ..witness.replays import replays
 
@@ -19,18 +26,25 @@ class Match:
 
     hypothesis: Hypothesis
     residual: float
-    where: tuple
+    where: tuple[str, ...]
     same_rows: bool  # does it also hold as many rows per layer as the decoder does?
 
 
-def diagnose(reference, scripts, traces, tolerance, capacities=(), budget=4000):
-    """Ranked `Match`es for the traces of `scripts` (dicts by script name). Empty: nothing known reproduces them.
+def diagnose(
+    reference: Uncached,
+    scripts: Sequence[Script],
+    traces: Mapping[str, Result],
+    tolerance: float,
+    capacities: Sequence[int] = (),
+    budget: int = 4000,
+) -> list[Match]:
+    """Ranked `Match`es for the traces of `scripts` (results by script name). Empty: nothing known reproduces them.
 
     First one hypothesis for everything, then one per failing script (several bugs that show in different calls), then
     pairs (several bugs in one call), at most `budget` of them.
     """
     known = catalogue(reference, capacities)
-    failing = sorted((s for s in scripts if traces[s.name].differs), key=cost)
+    failing = sorted((s for s in scripts if traces[s.name].differs), key=lambda s: s.cost)
     order = failing + [s for s in scripts if not traces[s.name].differs]
     tried = {h: explain(reference, h, order, traces, tolerance) for h in known}
     found = [match for match, _ in tried.values() if match]
@@ -47,7 +61,13 @@ def diagnose(reference, scripts, traces, tolerance, capacities=(), budget=4000):
     return sorted(found, key=lambda m: not m.same_rows)
 
 
-def explain(reference, hypothesis, scripts, traces, tolerance):
+def explain(
+    reference: Uncached,
+    hypothesis: Hypothesis,
+    scripts: Iterable[Script],
+    traces: Mapping[str, Result],
+    tolerance: float,
+) -> tuple[Match | None, int]:
     """(Match or None, number of steps reproduced) of one hypothesis over the scripts, stopping at the first mismatch."""
     residual, steps, same_rows = 0.0, 0, True
     for script in scripts:
@@ -60,11 +80,13 @@ def explain(reference, hypothesis, scripts, traces, tolerance):
     return Match(hypothesis, residual, where, same_rows), steps
 
 
-def replay(script, reference, hypothesis, trace, tolerance):
+def replay(
+    script: Script, reference: Uncached, hypothesis: Hypothesis, trace: Result, tolerance: float
+) -> tuple[float, int, bool]:
     """(largest difference, steps within the tolerance, equal row counts) of a witness against one recorded trace."""
     worst, steps = 0.0, 0
 
-    def watch(step, logits):
+    def watch(step: int, logits: Tensor) -> bool:
         nonlocal worst, steps
         if step >= len(trace.logits):
             return True
@@ -78,9 +100,15 @@ def replay(script, reference, hypothesis, trace, tolerance):
     return worst, steps, all(a == b for a, b in zip(held, trace.rows) if b is not None)
 
 
-def one_by_one(reference, hypotheses, failing, traces, tolerance):
+def one_by_one(
+    reference: Uncached,
+    hypotheses: Iterable[Hypothesis],
+    failing: Iterable[Script],
+    traces: Mapping[str, Result],
+    tolerance: float,
+) -> list[Match]:
     """Matches of hypotheses that explain some of the failing scripts, each script by itself; most scripts first."""
-    found = {}
+    found: dict[Hypothesis, Match] = {}
     for script in failing:
         for h in hypotheses:
             match, _ = explain(reference, h, [script], traces, tolerance)
@@ -89,9 +117,10 @@ def one_by_one(reference, hypotheses, failing, traces, tolerance):
     return sorted(found.values(), key=lambda m: -len(m.where))
 
 
-def cover(matches, failing):
+def cover(matches: Iterable[Match], failing: Sequence[Script]) -> list[Match]:
     """The fewest matches for the failing scripts: those that add a script, or tie; none unless they cover half of them."""
-    covered, kept = set(), []
+    covered: set[str] = set()
+    kept: list[Match] = []
     for match in sorted(matches, key=lambda m: -len(m.where)):
         if not set(match.where) <= covered or any(set(match.where) == set(k.where) for k in kept):
             covered |= set(match.where)
@@ -99,19 +128,28 @@ def cover(matches, failing):
     return kept if 2 * len(covered) >= len(failing) else []
 
 
-def merge(a, b):
+def merge(a: Match, b: Match) -> Match:
     return Match(a.hypothesis, max(a.residual, b.residual), a.where + b.where, a.same_rows and b.same_rows)
 
 
-def pairs(reference, first, promise, script, traces, tolerance, tries, enough=12):
+def pairs(
+    reference: Uncached,
+    first: Iterable[Hypothesis],
+    promise: Sequence[Hypothesis],
+    script: Script,
+    traces: Mapping[str, Result],
+    tolerance: float,
+    tries: int,
+    enough: int = 12,
+) -> list[Hypothesis]:
     """Double faults: pairs with different rules that reproduce a script which no hypothesis explains alone.
 
     Tried in this order: those of `first` with each other hypothesis, then all in their order of `promise`.
     """
     bugs = [h for h in promise if h.family != "rounding"]
-    makes = chain(product(first, bugs), ((a, b) for i, b in enumerate(bugs) for a in bugs[:i]))
-    makes = (a + b for a, b in makes if not set(a.rules) & set(b.rules))
-    found = []
+    two = chain(product(first, bugs), ((a, b) for i, b in enumerate(bugs) for a in bugs[:i]))
+    makes = (a + b for a, b in two if not set(a.rules) & set(b.rules))
+    found: list[Hypothesis] = []
     for both in islice(makes, tries):
         if explain(reference, both, [script], traces, tolerance)[0]:
             found.append(both)

@@ -1,19 +1,19 @@
-"""What an audit is given: whether a prompt can be fed at all, and a decoder that could not even be made."""
+"""Whether a prompt can be fed at all, said before anything is run."""
 
-import torch
+from torch import Tensor, int64
 
 LEAST_ROOM = 6  # tokens in a sequence, for the smallest scripts
 
 
-def check_prompt(prompt, tokens, vocab_size, room):
+def check_prompt(prompt: Tensor | None, tokens: Tensor | None, vocab_size: int, room: int) -> None:
     """Raise ValueError in words unless `prompt` `[B, T0]` and `tokens` `[B, n]` (or None) fit together into `room` tokens."""
     if room < LEAST_ROOM:
         raise ValueError(f"there is room for {room} tokens only; an audit needs {LEAST_ROOM} at least")
     for name, ids in (("prompt", prompt), ("tokens", tokens)):
         if ids is None:
             continue
-        if not isinstance(ids, torch.Tensor) or ids.dim() != 2 or ids.dtype != torch.int64 or ids.numel() == 0:
-            seen = f"{ids.dtype} {list(ids.shape)}" if isinstance(ids, torch.Tensor) else type(ids).__name__
+        if not isinstance(ids, Tensor) or ids.dim() != 2 or ids.dtype != int64 or ids.numel() == 0:
+            seen = f"{ids.dtype} {list(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
             raise ValueError(f"{name} must be a tensor of token ids, int64 [B, T] with at least one token, not {seen}")
         if int(ids.min()) < 0 or int(ids.max()) >= vocab_size:
             raise ValueError(f"{name} holds ids outside the vocabulary of {vocab_size} (0 is the first)")
@@ -24,24 +24,3 @@ def check_prompt(prompt, tokens, vocab_size, room):
         )
     if prompt is not None and tokens is not None and len(prompt) != len(tokens):
         raise ValueError(f"prompt has {len(prompt)} rows, tokens has {len(tokens)}: each row is one sequence")
-
-
-def check_decoder(decoder):
-    """Raise TypeError in words for what is neither a decoder nor a function that makes one."""
-    if not hasattr(decoder, "prefill") and not callable(decoder):
-        raise TypeError(
-            "audit() takes a decoder, an object with prefill(tokens [B, T]) and decode(token [B]), or a function that "
-            f"makes one from a model; got {type(decoder).__name__}"
-        )
-
-
-class Unmade:
-    """Stands for a decoder whose making failed, so that the report can say why."""
-
-    def __init__(self, error):
-        self.error = error
-
-    def prefill(self, tokens):
-        raise RuntimeError(f"the decoder could not be made: {type(self.error).__name__}: {self.error}") from self.error
-
-    decode = prefill
