@@ -19,6 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import kvaudit
+from kvaudit.bugs import BUGS
 
 PROJECT = Path(__file__).resolve().parents[1]
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
@@ -131,14 +132,22 @@ def test_the_environment_has_nothing_of_the_courses(installed, name):
     assert environment.python("-c", f"import importlib.util as u; print(u.find_spec({name!r}))").strip() == "None"
 
 
-def test_the_first_example_of_the_readme_prints_the_verdict_that_stands_there(installed, tmp_path):
-    """Of what follows the example, up to the next one, the verdict and the first suspect are compared, figures not."""
-    _, example, rest = re.split(r"^```python\n(.*?)^```$", README, maxsplit=1, flags=re.DOTALL | re.MULTILINE)
-    shown = re.findall(r"Verdict: [A-Z ]+|Suspect 1: .+", rest.partition("```python")[0])
-    assert shown and shown[0].startswith("Verdict: ")
+EXAMPLES = re.findall(r"^```python\n(.*?)^```$(.*?)(?=^```python|^## How)", README, flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize(("example", "shown"), EXAMPLES, ids=range(len(EXAMPLES)))
+def test_an_example_of_the_readme_prints_the_verdict_that_stands_there(example, shown, installed, tmp_path):
+    """Of what follows the example, the verdict and the first suspect are compared, figures not."""
+    told = re.findall(r"Verdict: [A-Z ]+|Suspect 1: .+|look at: .+", shown)
+    assert len(told) == 3
     (tmp_path / "example.py").write_text(example, encoding="utf-8")
     printed = installed[0].python(tmp_path / "example.py")
-    assert not [line for line in shown if line not in printed], printed
+    assert not [line for line in told if line not in printed], printed
+
+
+def test_the_readme_has_two_examples_and_the_number_of_bugs_that_can_be_named():
+    named = sum(bug.family != "rounding" for bug in BUGS.values())
+    assert len(EXAMPLES) == 2 and f"({named} bugs in `kvaudit/bugs.py`" in README
 
 
 def test_the_command_is_there_and_explains_itself_without_transformers(installed):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,9 +20,9 @@ def determinism(found: Explained) -> None:
     """The same calls twice must give the same bits, or break off at the same call."""
     broke = next((r for r in found.judged.played.native if r.trace.problem and not r.refused and not r.hung), None)
     if broke is not None:
-        again = run(broke.script, found.native.build(), found.native.reference.vocab_size)
-        if len(again.logits) != len(broke.trace.logits):
-            wavers(found, f"{broke.script.name}: {broke.trace.problem}, and the same calls went on the second time.")
+        answers = {len(broke.trace.logits), *answered_again(found, broke.script)}
+        if len(answers) > 1:
+            wavers(found, f"{broke.script.name}: {broke.trace.problem}, and another time the same calls went further.")
     if found.plain_broke:
         return
     first, second = (run(found.plain, found.native.build()) for _ in range(2))
@@ -33,6 +33,17 @@ def determinism(found: Explained) -> None:
         wavers(found, f"The same {len(found.plain.calls)} calls gave logits that differ by {gap:.2e} the second time.")
     else:
         found.notes.append(f"two runs of the same calls differ by {gap:.1e}, below the tolerance")
+
+
+def answered_again(found: Explained, script: Script, times: int = 3) -> Iterator[int]:
+    """How many answers the script gets when it is run again, each time after one more call to another copy.
+
+    What breaks off at every n-th call, whichever it is, then does so at another step.
+    """
+    for extra in range(1, times + 1):
+        opening = Script("", "", (found.plain.calls[:1] * extra))
+        run(opening, found.native.build())
+        yield len(run(script, found.native.build(), found.native.reference.vocab_size).logits)
 
 
 def wavers(found: Explained, summary: str) -> None:

@@ -58,7 +58,10 @@ def measure(source: Any, seed: int = 0, T: int = 9, n: int = 4) -> Tolerance:
     nulls = [largest(stepped(reference, tokens, T, cuts, rows), exact) for cuts in chunkings(T) for rows in batches(3)]
     known = catalogue(reference)
     probes = [next(h for h in known if h.fault == fault) for fault in PROBES]
-    faults = [largest(stepped(reference, tokens, T, (T,), [[0, 1, 2]], h), exact) for h in probes]
+    together: tuple[tuple[int, ...], list[list[int]]] = (T,), [[0, 1, 2]]
+    right = stepped(reference, tokens, T, *together)
+    made = [stepped(reference, tokens, T, *together, h) for h in probes]
+    faults = [0.0 if torch.equal(wrong, right) else largest(wrong, exact) for wrong in made]
     return between(nulls, faults, exact, reference)
 
 
