@@ -14,18 +14,26 @@ TEXT = (ROOT / "ELSEWHERE.md").read_text(encoding="utf-8")
 CELL = re.search(r"```python\n(import importlib.*?)```", TEXT, re.DOTALL)[1]
 UNINSTALL = """import sys
 from pathlib import Path
-sys.path[:] = [p for p in sys.path if not (Path(p) / "helpers" / "ledger").is_dir()]
+parts = ("helpers/ledger/__init__.py", "kvaudit/__init__.py")
+sys.path[:] = [p for p in sys.path if not p or not any((Path(p) / part).exists() for part in parts)]
 sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in getattr(f, "__module__", "")]
 """
 TELL = """
 import helpers, subprocess
+from importlib.util import find_spec
 print(Path(helpers.__file__).resolve())
+print(Path(find_spec("kvaudit").origin).resolve())
 print(subprocess.check_output([sys.executable, "-c", "import sys; print(sys.path)"], text=True))
 """
 
 
+def places(root):
+    """Where both packages are in the clone `root`."""
+    return [str(root / "helpers" / "__init__.py"), str(root / "kvaudit" / "src" / "kvaudit" / "__init__.py")]
+
+
 def run(folder, cell):
-    """What a Python without the course says where it runs `cell` in `folder`."""
+    """What a Python without the course says where it runs `cell` in `folder`, which it has on its path as a kernel has."""
     done = subprocess.run([sys.executable, "-c", UNINSTALL + cell + TELL], cwd=folder, capture_output=True, text=True)
     return done.stdout + done.stderr
 
@@ -37,7 +45,13 @@ def test_without_it_the_course_is_not_found(tmp_path):
 @pytest.mark.parametrize("folder", ["notebooks", "notebooks/solutions", "tests/browser"])
 def test_it_finds_the_course_in_a_folder_above(folder):
     said = run(ROOT / folder, CELL)
-    assert said.startswith(str(ROOT / "helpers" / "__init__.py")), said
+    assert said.splitlines()[:2] == places(ROOT), said
+
+
+def test_it_finds_the_library_from_the_clones_own_folder_too():
+    """There `helpers` is found without the cell, and of `kvaudit` its project folder."""
+    assert "TypeError" in run(ROOT, "from pathlib import Path\n")
+    assert run(ROOT, CELL).splitlines()[:2] == places(ROOT)
 
 
 def test_it_clones_the_course_where_there_is_none_and_once_only(tmp_path):
@@ -46,8 +60,10 @@ def test_it_clones_the_course_where_there_is_none_and_once_only(tmp_path):
     cell = CELL.replace("ADDRESS", ROOT.as_uri())
     for _ in range(2):
         said = run(tmp_path, cell)
-        assert said.startswith(str(tmp_path / "kv-cache-by-hand" / "helpers" / "__init__.py")), said
-        assert str(tmp_path / "kv-cache-by-hand") in said.splitlines()[1]  # a process of the lesson finds it too
+        clone = tmp_path / "kv-cache-by-hand"
+        assert said.splitlines()[:2] == places(clone), said
+        path = said.splitlines()[2]  # a process of the lesson finds them too
+        assert repr(str(clone)) in path and repr(str(clone / "kvaudit" / "src")) in path
 
 
 def test_a_panel_is_shown_by_the_older_widgets_too(monkeypatch):
