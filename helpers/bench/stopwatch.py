@@ -10,8 +10,9 @@ import torch
 from ..audit import audit
 from ..figures import approx
 from ..ledger import load
-from . import interleaved, random_tokens
 from .equality import COMPARED, COMPARED_STEPS, Equality, compare
+from .shapes import random_tokens
+from .timing import interleaved
 from .variants import Stepper
 
 BELOW_A_BUG = 4  # rounded weights may move the logits by this share of what a known bug moves them

@@ -1,4 +1,7 @@
-"""Further caches behind the same seam as `ConcatCache`, one short class each."""
+"""Further caches behind the same seam as `ConcatCache`, one short class each, with what they need of `cache` alone.
+
+From outside: the names below.
+"""
 
 from .buffer import BufferCache, CapacityError, PreallocatedCache
 from .padded import PaddedCache

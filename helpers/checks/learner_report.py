@@ -9,8 +9,7 @@ from html import escape
 from pathlib import Path
 
 from ..figures import approx
-from . import EXERCISES
-from .registry import Question
+from .registry import EXERCISES, Question
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 STYLE = (

@@ -11,8 +11,8 @@ import tokenize
 
 from nbformat import NotebookNode
 
-from . import EXERCISES, find
 from .core import STUB
+from .registry import EXERCISES, find
 
 SOLUTION = re.compile(r"(?ms)^(?P<indent>[ \t]*)### BEGIN SOLUTION\n(?P<body>.*?)^[ \t]*### END SOLUTION[ \t]*$")
 CHECK = re.compile(r"(?m)^check\(([\"'])(?P<name>\w+)\1\)\s*\Z")

@@ -67,7 +67,7 @@ def run(prompt, faults=(), steps=48, positions="learned"):
     and for faults that this model cannot have or that cannot be combined.
     """
     task, faults = parse(prompt), tuple(faults)
-    model, tolerance = ledger_model(positions), measured(positions)
+    model, tolerance = ledger_model(positions), tolerance_of(positions)
     setting = setting_of(faults, task.prompt_ids.shape[1])
     decoder = build(model, faults, setting)
     tokens, logits = oracle(task, steps, positions, setting.window)
@@ -108,7 +108,7 @@ def ledger_model(positions):
 
 
 @lru_cache
-def measured(positions):
+def tolerance_of(positions):
     """The float32 `Tolerance` of the ledger model: its floor, and the line between rounding and the smallest fault."""
     return measure(MiniGPTReference(ledger_model(positions)))
 

@@ -1,6 +1,7 @@
 """The ledger model: a tiny trained MiniGPT that copies amounts, wallets, dates and evidence ids from a prompt.
 
-Its text matters, so a cache fault shows as a fluent sentence with another record's money in it.
+Its text matters, so a cache fault shows as a fluent sentence with another record's money in it. From outside: the names
+below; `measure` and `train` are programs of their own, `forms` is what the text is made of.
 """
 
 import json

@@ -86,7 +86,7 @@ def test_a_chunk_fault_is_harmless_where_the_prompt_is_fed_whole():
     decoder = faulty(bugs.ledger_model("learned"), "chunk_top_left")
     for setting, wrong in ((setting_of((), 1), False), (setting_of(("chunk_top_left",), 1), True)):
         seen = decode_both(decoder, lab.TWO.prompt_ids, tokens, 24, setting).compared(logits)
-        assert (max(seen["differences"]) > bugs.measured("learned").value) == wrong
+        assert (max(seen["differences"]) > bugs.tolerance_of("learned").value) == wrong
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,8 @@
-"""Lesson 00's exercises and questions; importing it files them, in this order."""
+"""Lesson 00's exercises and questions; importing it files them, in this order.
 
-from . import warm_up  # noqa: F401
+From outside: `demonstrate`, which shows a check at work.
+"""
+
+from .warm_up import demonstrate
+
+__all__ = ["demonstrate"]
