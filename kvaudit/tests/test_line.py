@@ -10,6 +10,7 @@ from kvaudit.judge import Judged, judge
 from kvaudit.judge.verdict import Settled
 from kvaudit.plan import Call, Plan, Script, plan_for
 from kvaudit.play import Played, Run, play
+from kvaudit.play.history import expected
 from kvaudit.play.run import Trace
 from kvaudit.report import report_on
 from kvaudit.subject import Side, Subject, Uncached, subject_of
@@ -71,8 +72,8 @@ def test_play_lays_each_answer_beside_the_uncached_one():
 
 def run(*gaps, problem=None):
     """A script's run by hand: logits that are off by `gaps`, one a step."""
-    right = [torch.zeros(2, V, dtype=torch.float64) for _ in gaps]
-    return Run(script(), Trace([zero + gap for zero, gap in zip(right, gaps)], [None] * len(gaps), problem), right)
+    right = expected(Uncached.of(TOY), script())[: len(gaps)]
+    return Run(script(), Trace([x + gap for x, gap in zip(right, gaps)], [None] * len(gaps), problem), right)
 
 
 def judged(*runs):

@@ -52,13 +52,13 @@ def decide(played: Played) -> Judged:
     who = played.plan.subject
     dtype = short(who.native.reference.dtype)
     side = who.exact if played.exact is not None and who.exact is not None else who.native
-    judged = Judged(played, side, settle(played.exact or played.native, played.native, side.reference, dtype))
+    judged = Judged(played, side, settle(played.exact or played.native, played.native, side, dtype))
     if played.exact is None or judged.settled.verdict != "equal" or side is who.native:
         return judged
     judged.arithmetic = arithmetic(played.native, played.exact)
     if judged.arithmetic is None or judged.arithmetic <= ROUNDS_ALIKE:
         return judged
-    own = settle(played.native, played.native, who.native.reference, dtype)
+    own = settle(played.native, played.native, who.native, dtype)
     if own.largest > own.tolerance.fault / 3:  # as large as a fault: a bug that only this dtype shows
         note = "equal in float64: look for what is done in this dtype only"
         return Judged(played, who.native, own, judged.arithmetic, notes=[note])
@@ -79,7 +79,7 @@ def told_by(judged: Judged, side: Side) -> None:
         gap = float((logits[:, :3] - reference.logits(tokens[:, :3])).abs().max())
         words = "logits of a beginning do not depend on what follows"
         judged.independence = f"self-consistent only ({words}, to {gap:.1e})"
-    if gap > reference.unit(logits) ** 0.5 * float(logits.abs().max()):  # half the digits: no rounding does that
+    if gap > reference.unit**0.5 * float(logits.abs().max()):  # half the digits: no rounding does that
         judged.settled.verdict = "the oracles disagree"
         judged.settled.summary = (
             f"Two uncached computations of the same tokens differ by {gap:.2e}; nothing can be judged."

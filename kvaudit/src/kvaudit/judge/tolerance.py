@@ -8,13 +8,16 @@ two do not stand a factor of 3 on either side of it, no difference in between pr
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..subject.uncached import Uncached
+from ..play import Run
+from ..play.history import histories
+from ..subject import Side, Uncached
 from ..witness.hypotheses import Hypothesis, catalogue
 from ..witness.witness import Witness
 
@@ -67,9 +70,26 @@ def measure(source: Any, seed: int = 0, T: int = 9, n: int = 4) -> Tolerance:
 
 def between(nulls: list[float], faults: list[float], exact: Tensor, reference: Uncached) -> Tolerance:
     """The tolerance of these differences. No measured null is trusted to be below one unit in the last place."""
-    unit = float(exact.abs().max()) * reference.unit(exact)
+    unit = float(exact.abs().max()) * reference.unit
     moving = [fault for fault in faults if fault > 0]
     return Tolerance(max(*nulls, unit), min(moving, default=0.0), len(nulls), len(faults))
+
+
+def for_scripts(measured: Tolerance, runs: Sequence[Run], side: Side) -> Tolerance:
+    """The measured tolerance, its null no smaller than what the scripts' own lengths and batches give without a cache."""
+    own = [side.reference.remembered(("null", r.script.content), partial(own_null, side.reference, r)) for r in runs]
+    size = max((float(right.abs().max()) for r in runs for right in r.right), default=0.0)
+    return replace(measured, null=max(measured.null, *own, side.unit * size))
+
+
+def own_null(reference: Uncached, run: Run) -> float:
+    """Largest difference between the uncached logits of a script and those of each history by itself, at its own shape."""
+    gaps = []
+    for rows, right in zip(histories(run.script), run.right):
+        alone = [rows] if len({len(row) for row in rows}) == 1 else [[row] for row in rows]
+        logits = torch.cat([reference.logits(torch.stack(group))[:, -1] for group in alone])
+        gaps.append(largest(logits, right))
+    return max(gaps, default=0.0)
 
 
 def chunkings(T: int) -> set[tuple[int, ...]]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 
 from ..play import Run
-from ..subject import Uncached
+from ..subject import Side
 from .result import Result, result_of
-from .tolerance import Tolerance, measure
+from .tolerance import Tolerance, for_scripts, measure
 
 CLEAR = 100  # times the null: a difference where no injected fault gives a measure
 
@@ -33,9 +33,10 @@ class Settled:
         return next(((r.name, *r.first) for r in self.results if r.first), None)
 
 
-def settle(runs: list[Run], native: list[Run], reference: Uncached, dtype: str) -> Settled:
-    """Judge `runs` against `reference`; `native` are the same scripts in the dtype as it runs."""
-    tolerance = reference.remembered("tolerance", lambda: measure(reference))
+def settle(runs: list[Run], native: list[Run], side: Side, dtype: str) -> Settled:
+    """Judge `runs` on one side; `native` are the same scripts in the dtype as it runs."""
+    measured = side.reference.remembered("tolerance", lambda: measure(side.reference))
+    tolerance = for_scripts(measured, runs, side)
     results = [result_of(run, tolerance.value) for run in runs]
     broken = [run for run in native if run.trace.problem and not run.refused]
     return Settled(*verdict(results, broken, tolerance, dtype), tolerance, results)

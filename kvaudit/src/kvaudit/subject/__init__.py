@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+import torch
 
 from ..protocol import Builder
 from .copies import builder, in_float64
+from .precision import Narrowest
 from .references import reference_for, register, trait
 from .uncached import Uncached
 
@@ -19,6 +23,22 @@ class Side:
 
     reference: Uncached
     build: Builder
+
+    @cached_property
+    def unit(self) -> float:
+        """The bits that decoder and reference compute in, as the smallest step from 1.
+
+        What the decoder *stores* in fewer than float32 counts as float32: that is for the verdict to find.
+        """
+        tokens = torch.arange(4, device=self.reference.device)[None] % self.reference.vocab_size  # [1, 4]
+        with Narrowest() as met:
+            try:
+                decoder = self.build()
+                decoder.prefill(tokens[:, :3])
+                decoder.decode(tokens[:, 3])
+            except (Exception, SystemExit):  # noqa: BLE001 - what it does in earnest is seen when it is played
+                pass
+        return max(self.reference.unit, min(float(met.eps), float(torch.finfo(torch.float32).eps)))
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor
 
 from ..protocol import Attend
+from .precision import Narrowest
 
 Measured = TypeVar("Measured")
 REQUIRED = ("logits", "vocab_size", "block_size", "dtype", "device")
@@ -72,9 +74,12 @@ class Uncached:
         second = getattr(self.source, "independent_difference", None)
         return second(tokens) if second else None
 
-    def unit(self, logits: Tensor) -> float:
-        """The bits in which these logits are computed, as the smallest step from 1."""
-        return self.eps or torch.finfo(logits.dtype).eps
+    @cached_property
+    def unit(self) -> float:
+        """The bits in which the logits are computed, as the smallest step from 1: the coarsest that is met on the way."""
+        with Narrowest() as met:
+            self.logits(torch.arange(4, device=self.device)[None] % self.vocab_size)
+        return max(self.eps or 0.0, float(met.eps), float(torch.finfo(self.dtype).eps))
 
     def double(self) -> Uncached | None:
         """The same in float64; None where it cannot be made."""
