@@ -17,7 +17,6 @@ B, H, D, L, V, BLOCK = 4, 2, 10, 3, 23, 17
 TOLERANCE = 1e-9
 ROW_AXES = "B H S D"
 
-
 # Factors that make greedy text depend on every token that was fed: rows differ, no row repeats one token for ever.
 WIDER = {"position.weight": 1.5, "qkv.weight": 3, "project.weight": 6, "ffn.2.weight": 6}
 
