@@ -163,28 +163,6 @@ def test_what_runs_before_the_set_up_can_be_read_by_an_old_python_and_needs_no_p
     assert subprocess.call([sys.executable, "-c", code], cwd=ROOT) == 0
 
 
-def test_the_door_lists_its_commands_and_refuses_others(capsys):
-    assert door.main([]) == 0
-    text = capsys.readouterr().out
-    assert all(name in text for name in door.COMMANDS)
-    assert door.main(["lba"]) == 2
-    assert "there is no command 'lba'" in capsys.readouterr().err
-
-
-def test_every_command_leads_somewhere():
-    for module, function, _ in door.COMMANDS.values():
-        assert callable(getattr(__import__(f"helpers.{module}", fromlist=[function]), function))
-
-
-def test_a_missing_package_is_said_with_what_to_do(monkeypatch, capsys):
-    def missing(name):
-        raise ModuleNotFoundError("No module named 'torch'", name="torch")
-
-    monkeypatch.setattr(door.importlib, "import_module", missing)
-    assert door.main(["demo"]) == 2
-    assert "'torch' is not installed in this Python" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     "code", ["import kvaudit.audit", "from kvaudit import audit"]
 )  # the second is an ImportError of another kind
