@@ -7,7 +7,7 @@ first `crop`. And an audit asks the same hypothesis twice: does it reproduce the
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,15 @@ class Replays:
     def run(self, script: Script, rules: Rules, watch: Watch | None = None) -> list[list[int] | None]:
         """Rows per layer after each answering call. `watch(step, logits)` may return True to stop early."""
         rows: list[list[int] | None] = []
+        for answered in self.answers(script, rules):
+            if answered.logits is not None:
+                rows.append(answered.rows)
+                if watch is not None and watch(len(rows) - 1, answered.logits):
+                    break
+        return rows
+
+    def answers(self, script: Script, rules: Rules) -> Iterator[Answered]:
+        """Each call of the script as answered under these rules, up to the first that raises."""
         kinds: set[str] = set()
         answered = Answered({"main": Witness(self.reference, rules)})
         for i, call in enumerate(script.calls):
@@ -55,11 +64,7 @@ class Replays:
             answered = self.find(key) or self.keep(key, answer(call, answered, rules))
             if answered.ended:
                 break
-            if answered.logits is not None:
-                rows.append(answered.rows)
-                if watch is not None and watch(len(rows) - 1, answered.logits):
-                    break
-        return rows
+            yield answered
 
     def find(self, key: Any) -> Answered | None:
         if key in self.kept:
