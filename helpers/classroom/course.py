@@ -13,15 +13,12 @@ from traitlets.config import PyFileConfigLoader
 
 from ..checks.learner_report import NOTEBOOKS
 from ..checks.stubs import annotate
+from .errors import ClassError
 from .settings import CONFIG
 
 SETTINGS = "nbgrader_config.py"
 # In the file that grades, not in the one that is handed out: a `check` of the learner's own making counts for nothing.
 IMPORT = "### BEGIN HIDDEN TESTS\nfrom helpers.checks import check\n### END HIDDEN TESTS\n"
-
-
-class ClassError(Exception):
-    """Something that the teacher can mend; the message says how."""
 
 
 def lessons(names=(), notebooks=NOTEBOOKS):

@@ -7,7 +7,8 @@ import shutil
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde, GenerateFeedback
 
-from .course import ClassError, opened, run
+from .course import opened, run
+from .errors import ClassError
 
 
 def submissions(course, names=(), students=()):

@@ -6,14 +6,18 @@ import warnings
 
 from .collecting import collect
 from .command import parser
-from .course import ClassError, release
+from .course import release
+from .errors import ClassError
 from .grading import grade, scores, submissions, worth, write_csv
+from .inbox.answers import FILE as ANSWERS
 
 warnings.filterwarnings("ignore", module="nbgrader")  # its own, about its database
 
 
 def main(arguments):
     """Do one step; what the teacher can mend is said in words, with exit code 2."""
+    for stream in (sys.stdout, sys.stderr):  # a student's name may have letters that a terminal's code has not
+        stream.reconfigure(errors="backslashreplace")
     options = parser().parse_args(arguments)
     try:
         return STEPS[options.step](options)
@@ -30,13 +34,20 @@ def release_step(options):
 
 
 def collect_step(options):
-    taken, refused = collect(options.course, options.folder)
-    for lesson, student in taken:
-        print(f"{lesson}  {student}")
-    for file, why in refused:
+    found = collect(options.course, options.folder)
+    for lesson, student in found.taken:
+        print(f"{lesson}  {student}{'  LATE' if (lesson, student) in found.late else ''}")
+    for file, words in found.notes:
+        print(f"note: {file}: {words}")
+    for file, why in found.refused:
         print(f"not collected: {file}: {why}", file=sys.stderr)
-    print(f"{len(taken)} collected, {len(refused)} not")
-    return 1 if refused else 0
+    if found.hidden:
+        kinds = ", ".join(sorted(set(found.hidden)))
+        print(f"passed over, left behind by a system or an editor: {len(found.hidden)} ({kinds})")
+    if found.questions:
+        print(f"Whose are they? Answer in {options.course / ANSWERS}, and collect again (TEACHING.md says how).")
+    print(f"{len(found.taken)} collected, {len(found.refused)} not")
+    return 1 if found.refused else 0
 
 
 def grade_step(options):
