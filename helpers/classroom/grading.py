@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import re
 import shutil
 
 from nbgrader.api import Gradebook, MissingEntry
@@ -22,13 +23,17 @@ def submissions(course, names=(), students=()):
 
 
 def grade(course, lesson, student):
-    """Run one submission, again if it was before, and write its feedback. Returns None, or why it could not be read."""
+    """Run one submission, again if it was before, and write its feedback. Returns a line for each cell that was stopped.
+
+    Raises ClassError where the submission could not be read.
+    """
     try:
-        run(Autograde, course, lesson, student)
+        log = run(Autograde, course, lesson, student)
         run(GenerateFeedback, course, lesson, student)
-    except ClassError as error:
+    except ClassError:
         forget(course, lesson, student)
-        return str(error)
+        raise
+    return re.findall(r"cell \d+ is not run: [^;,\n]+", log)
 
 
 def forget(course, lesson, student):

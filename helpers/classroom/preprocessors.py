@@ -3,6 +3,7 @@
 import os
 import subprocess
 import tempfile
+import time
 
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat.v4 import new_code_cell, new_output
@@ -11,6 +12,7 @@ from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from nbgrader.utils import is_grade
 from traitlets import Bool, Dict, Integer
 
+from ..checks import EXERCISES
 from ..checks.stubs import learner_source
 from ..progress import VARIABLE
 
@@ -70,39 +72,61 @@ def grade_id(cell):
     return name if isinstance(name, str) else None
 
 
+class TimeOver(Exception):
+    """A notebook has run as long as one may."""
+
+
 class RunToTheEnd(Execute):
     """Runs every cell. One that ends the kernel, or never ends, gets an error, and all others are run without it.
 
-    Each submission has a progress file of its own. A check that gives no number
-    gets an error too: nbgrader would take it for full points, and one above the maximum would end the run.
+    Each submission has a progress file of its own, and a time after which the rest of it is not run. A check that gives
+    no number gets an error too: nbgrader would take it for full points, and one above the maximum would end the run.
     """
 
     interrupt_on_timeout = Bool(False)
     error_on_timeout = Dict({})
-    timeout = Integer(120, help="seconds that one cell may run").tag(config=True)
+    timeout = Integer(60, help="seconds that one cell may run; a check has its own time besides").tag(config=True)
+    notebook_timeout = Integer(600, help="seconds that one notebook may run, all tries together").tag(config=True)
 
     def preprocess(self, nb, resources, km=None):
         self.stoppers = {}  # index of a cell -> why it is not run
-        self.extra_arguments = [SETUP]
+        self.end = time.monotonic() + self.notebook_timeout
+        self.extra_arguments, self.timeout_func, self.shutdown_kernel = [SETUP], self.seconds, "immediate"
         while True:
             self.at = None
             try:
                 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as self.progress:
                     nb, resources = super().preprocess(nb, resources, km)
                 break
-            except (DeadKernelError, CellTimeoutError) as error:
+            except (DeadKernelError, CellTimeoutError, TimeOver) as error:
                 if self.at is None:
                     raise  # the kernel does not even start
+                if time.monotonic() >= self.end:
+                    self.cut(nb)
+                    break
                 self.leave_out(self.at, isinstance(error, DeadKernelError))
         for cell in filter(is_grade, nb.cells):
             if not has_points(cell):
                 cell.outputs = failed("NoPoints", "the check gave no number of points")
         return nb, resources
 
+    def seconds(self, cell):
+        """How long a cell may run: no longer than its notebook."""
+        self.limit = self.timeout + check_seconds(cell)
+        return max(1, min(self.limit, self.end - time.monotonic()))
+
     def leave_out(self, index, died):
-        words = "it ended the kernel" if died else f"it was still running after {self.timeout} seconds"
+        words = "it ended the kernel" if died else f"it was still running after {self.limit:g} seconds"
         self.stoppers[index] = f"not run: {words}"
-        self.log.warning("cell %d is %s; starting again without it", index, self.stoppers[index])
+        self.log.warning("cell %d is %s; starting again without it", index + 1, self.stoppers[index])
+
+    def cut(self, nb):
+        """What was run counts; the cell that was running, and all after it, get an error."""
+        words = f"not run: the notebook's {self.notebook_timeout} seconds were over"
+        self.log.warning("cell %d is %s, as are all after it", self.at + 1, words)
+        for cell in nb.cells[self.at :]:
+            if cell.cell_type == "code":
+                cell.outputs = failed("NotRun", words)
 
     def setup_kernel(self, **options):
         threads = os.environ.get("OMP_NUM_THREADS", "1")  # the models are small, and many submissions may run at once
@@ -117,6 +141,8 @@ class RunToTheEnd(Execute):
             cell.outputs = failed("NotRun", why)
             return cell, resources
         self.at, self.written = index, 0
+        if time.monotonic() >= self.end:
+            raise TimeOver
         return super().preprocess_cell(cell, resources, index)
 
     def output(self, outs, msg, display_id, cell_index):
@@ -124,6 +150,12 @@ class RunToTheEnd(Execute):
         if self.written > MOST_CHARACTERS and msg["msg_type"] == "stream":
             return None
         return super().output(outs, msg, display_id, cell_index)
+
+
+def check_seconds(cell):
+    """Seconds that a check takes at the most, when the answer never ends; 0 for a cell that checks nothing."""
+    exercise = EXERCISES.get((grade_id(cell) or "").removesuffix("-check")) if is_grade(cell) else None
+    return exercise.seconds * (1 if exercise.in_order else len(exercise.checks)) if exercise else 0
 
 
 def has_points(cell):

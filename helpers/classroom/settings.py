@@ -1,6 +1,5 @@
 """What nbgrader is told about the course: `nbgrader_config.py` in a course folder calls `configure`."""
 
-from ..checks import EXERCISES
 from .preprocessors import PutBack, RunToTheEnd, StubSolutions
 
 CONFIG = '''\
@@ -11,10 +10,10 @@ from helpers.classroom.settings import configure
 c = get_config()  # noqa: F821 (nbgrader defines it)
 configure(c)
 
-# The seconds that one cell may run: raise it on a slow machine.
-# c.RunToTheEnd.timeout = 300
+# The seconds that one cell may run (a check has its own time besides), and one notebook: raise them on a slow machine.
+# c.RunToTheEnd.timeout = 60
+# c.RunToTheEnd.notebook_timeout = 600
 '''
-SLACK = 60  # seconds for what a cell does besides its check
 
 
 def configure(c):
@@ -25,7 +24,6 @@ def configure(c):
     c.GenerateAssignment.preprocessors = replaced(GenerateAssignment.preprocessors, ClearSolutions=StubSolutions)
     c.Autograde.sanitize_preprocessors = replaced(Autograde.sanitize_preprocessors, DeduplicateIds=PutBack)
     c.Autograde.autograde_preprocessors = replaced(Autograde.autograde_preprocessors, Execute=RunToTheEnd)
-    c.RunToTheEnd.timeout = longest_check() + SLACK
 
 
 def replaced(trait, **others):
@@ -35,8 +33,3 @@ def replaced(trait, **others):
     if ours:
         raise KeyError(f"this nbgrader has no step {', '.join(ours)}; the course was written for nbgrader 0.9")
     return steps
-
-
-def longest_check():
-    """Seconds that a check cell takes at the most, when the answer never ends."""
-    return int(max(e.seconds * (1 if e.in_order else len(e.checks)) for e in EXERCISES.values()))

@@ -56,10 +56,12 @@ def grade_step(options):
         raise ClassError(f"nothing was handed in for that: {options.course / 'submitted'} has no such notebook")
     for lesson, student in chosen:
         start = time.monotonic()
-        problem = grade(options.course, lesson, student)
-        unread += problem is not None
-        seconds = time.monotonic() - start
-        print(f"{lesson}  {student}  {f'NOT READ: {problem}' if problem else f'{seconds:.0f} s'}", flush=True)
+        try:
+            stopped = grade(options.course, lesson, student)
+            words = "; ".join([f"{time.monotonic() - start:.0f} s", *stopped])
+        except ClassError as error:
+            unread, words = unread + 1, f"NOT READ: {error}"
+        print(f"{lesson}  {student}  {words}", flush=True)
     scores_step(options)
     print(f"Feedback to give back: {options.course / 'feedback'}")
     return 1 if unread else 0

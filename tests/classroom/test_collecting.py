@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers.checks import EXERCISES
 from helpers.classroom import command, steps
 from helpers.classroom.collecting import collect
-from helpers.classroom.course import CONFIG, SETTINGS, lessons, opened, release
+from helpers.classroom.course import CONFIG, SETTINGS, lessons, release
 from helpers.classroom.errors import ClassError
 from helpers.classroom.inbox.answers import Answers
 from helpers.classroom.inbox.names import read
@@ -237,12 +236,6 @@ def test_the_table_says_what_is_missing_and_what_a_person_must_look_at():
     lines = table(found, {A: {"newest_row": 3.0, "answer_00_1": 1.0}, B: {"prefill": 9.0}})
     assert [line.split() for line in lines[1:]] == [["of", "4", "9"], ["ada", "3", "-"], ["eve", "?", "-"]]
     assert total({"a": 0.5, "b": 1.0}) == "1.5" and total({"a": 0.0}) == "0"
-
-
-@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
-def test_a_cell_has_more_time_than_its_check_can_take(exercise, course):
-    timeout = opened(course)[0].RunToTheEnd.timeout
-    assert timeout > exercise.seconds * (1 if exercise.in_order else len(exercise.checks))
 
 
 def test_a_step_that_nbgrader_no_longer_has_is_named():
