@@ -8,6 +8,7 @@ import torch
 
 from ..play import Played
 from ..subject import Side
+from .oracle import examine
 from .result import Result
 from .tolerance import Tolerance, measure
 from .verdict import Settled, arithmetic, settle
@@ -41,10 +42,14 @@ class Judged:
 
 
 def judge(played: Played) -> Judged:
-    """The verdict on what was played: in float64 where that was, else in the dtype as it is."""
-    judged = decide(played)
+    """The verdict on what was played: in float64 where that was, else in the dtype as it is. The reference comes first."""
     who = played.plan.subject
-    told_by(judged, who.exact or who.native)
+    oracle = examine((who.exact or who.native).reference)
+    judged = decide(played)
+    judged.independence = oracle.independence
+    judged.notes += oracle.notes
+    if oracle.problem:
+        judged.settled.verdict, judged.settled.summary = "the oracles disagree", oracle.problem
     return judged
 
 
@@ -66,24 +71,6 @@ def decide(played: Played) -> Judged:
     judged.settled.verdict = "rounding"
     judged.settled.summary = f"Equal in float64; in {dtype} the cached path rounds {times}."
     return judged
-
-
-def told_by(judged: Judged, side: Side) -> None:
-    """How independent the oracle is, and whether a second uncached computation agrees with it; if not, nobody is judged."""
-    reference = side.reference
-    tokens = torch.arange(6, device=reference.device)[None] % reference.vocab_size  # [1, 6]
-    logits, gap = reference.logits(tokens), reference.second_difference(tokens)
-    if gap is not None:
-        judged.independence = f"{reference.independence}; they agree to {gap:.1e}"
-    else:
-        gap = float((logits[:, :3] - reference.logits(tokens[:, :3])).abs().max())
-        words = "logits of a beginning do not depend on what follows"
-        judged.independence = f"self-consistent only ({words}, to {gap:.1e})"
-    if gap > reference.unit**0.5 * float(logits.abs().max()):  # half the digits: no rounding does that
-        judged.settled.verdict = "the oracles disagree"
-        judged.settled.summary = (
-            f"Two uncached computations of the same tokens differ by {gap:.2e}; nothing can be judged."
-        )
 
 
 def short(dtype: torch.dtype) -> str:

@@ -12,9 +12,9 @@ from ..protocol import Builder
 from .copies import builder, in_float64
 from .precision import Narrowest
 from .references import reference_for, register, trait
-from .uncached import Uncached
+from .uncached import BadReference, Uncached
 
-__all__ = ["Side", "Subject", "Uncached", "reference_for", "register", "subject_of", "trait"]
+__all__ = ["BadReference", "Side", "Subject", "Uncached", "reference_for", "register", "subject_of", "trait"]
 
 
 @dataclass(frozen=True)

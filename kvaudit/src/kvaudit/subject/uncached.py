@@ -17,6 +17,10 @@ REQUIRED = ("logits", "vocab_size", "block_size", "dtype", "device")
 LENGTH = 32  # positions that are used of a plain function, which does not say how many it has
 
 
+class BadReference(ValueError):
+    """The reference cannot be used; the text says why."""
+
+
 class Uncached:
     """A reference (see protocol.py) with every attribute. `tapped`: whether a witness can attend in its layers."""
 
@@ -39,6 +43,7 @@ class Uncached:
         self.windows: list[int | None] = optional("windows") or [self.window] * self.n_layers
         self.softcap: float | None = optional("softcap")
         self.rotary, self.shared_heads = bool(optional("rotary", False)), bool(optional("shared_heads", True))
+        self.tiled = False  # how shared heads are grouped: found by trial
         self.last_position: int | None = optional("last_position")
         self.capacity: int = optional("capacity") or self.block_size
         self.eps: float | None = optional("eps")
@@ -61,13 +66,28 @@ class Uncached:
         return cast(Uncached, mine)
 
     def logits(self, tokens: Tensor) -> Tensor:
-        return cast(Tensor, self.source.logits(tokens))
+        logits = self.asked("logits", tokens)
+        shape = [*tokens.shape, self.vocab_size]
+        if not isinstance(logits, Tensor) or list(logits.shape) != shape or not logits.is_floating_point():
+            seen = f"{logits.dtype} {list(logits.shape)}" if isinstance(logits, Tensor) else type(logits).__name__
+            raise BadReference(f"the reference's logits must be floating-point [B, T, V] = {shape}, not {seen}")
+        if not bool(torch.isfinite(logits).all()):
+            raise BadReference(f"the reference's logits for tokens {list(tokens.shape)} hold NaN or infinity")
+        return logits
 
     def forward(self, tokens: Tensor, positions: Tensor, attend: Attend) -> Tensor:
-        return cast(Tensor, self.source.forward(tokens, positions, attend))
+        return cast(Tensor, self.asked("forward", tokens, positions, attend))
 
     def rotate(self, x: Tensor, by: Tensor) -> Tensor:
-        return cast(Tensor, self.source.rotate(x, by))
+        return cast(Tensor, self.asked("rotate", x, by))
+
+    def asked(self, name: str, given: Tensor, *more: Any) -> Any:
+        """What the reference answers; whatever it raises is said in words. Raises BadReference."""
+        try:
+            return getattr(self.source, name)(given, *more)
+        except Exception as error:
+            words = f"{type(error).__name__}: {error}"
+            raise BadReference(f"the reference's {name} raised {words} (given {list(given.shape)})") from error
 
     def second_difference(self, tokens: Tensor) -> float | None:
         """Largest difference to a second uncached computation of its own; None where it has none."""

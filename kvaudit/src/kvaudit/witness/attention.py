@@ -15,6 +15,11 @@ def band(T: int, window: int) -> Tensor:
     return (age >= 0) & (age < window)
 
 
+def tiled(H: int, H_kv: int) -> Callable[[Tensor], Tensor]:
+    """Key/value heads in the order 0 1 0 1 …, where repeating each in place gives 0 0 1 1 …."""
+    return lambda x: x.repeat(1, H // H_kv, 1, 1)
+
+
 def attend(
     q: Tensor,
     k: Tensor,

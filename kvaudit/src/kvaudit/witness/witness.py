@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from ..subject.uncached import Uncached
-from .attention import attend
+from .attention import attend, tiled
 
 Rules = dict[str, Callable[..., Any]]  # name of a rule -> what stands in its place
 Row = tuple[int, int]  # (layer, number of the row)
@@ -162,7 +162,7 @@ class Witness:
         return k, v
 
     def expand(self, H: int, H_kv: int) -> Callable[[Tensor], Tensor] | None:
-        return None
+        return tiled(H, H_kv) if self.reference.tiled else None  # None: each repeated in place
 
     def keep(self, layer: int) -> list[Row]:
         return self.seen(layer)

@@ -17,7 +17,7 @@ def catalogue(reference: Uncached, capacities: Sequence[int] = ()) -> list[Hypot
     made += [*once(sequence.duplicates, L), *once(sequence.stale), *once(rows.key_values, L), *once(rows.layers)]
     made += [*once(rows.buffers, tuple(capacities)), *once(batches.left_padding), *once(batches.handed_on)]
     if reference.shared_heads:
-        made += once(rows.shared_heads)
+        made += once(rows.shared_heads, reference.tiled)
     if reference.window:
         made += once(rows.windows, reference.window)
     return made + list(once(rows.rotary) if reference.rotary else ())

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from ..attention import tiled
 from ..witness import Row, Rules, Witness
 from .base import Hypothesis, Known, after_old, counting_rows, decode, family, in_layer, new, old_rows
 
@@ -183,9 +184,14 @@ def rotary() -> list[Hypothesis]:
     )
 
 
-def tiled(w: Witness, H: int, H_kv: int) -> Callable[[Tensor], Tensor]:
-    return lambda x: x.repeat(1, H // H_kv, 1, 1)
+def in_place(w: Witness, H: int, H_kv: int) -> Callable[[Tensor], Tensor]:
+    return lambda x: x.repeat_interleave(H // H_kv, dim=1)
 
 
-def shared_heads() -> list[Hypothesis]:
-    return family("shared heads", ("gqa_tile", "key/value heads are tiled, not interleaved", {"expand": tiled}))
+def shared_heads(tiled_by_right: bool) -> list[Hypothesis]:
+    if tiled_by_right:
+        return family(
+            "shared heads", ("gqa_tile", "key/value heads are repeated in place, not tiled", {"expand": in_place})
+        )
+    words = "key/value heads are tiled, not interleaved"
+    return family("shared heads", ("gqa_tile", words, {"expand": lambda w, H, H_kv: tiled(H, H_kv)}))
