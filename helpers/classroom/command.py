@@ -14,6 +14,7 @@ STEPS = {
     "collect": "sort the files that were handed in into the course folder",
     "grade": "run what was handed in, write feedback, print the scores",
     "scores": "print the scores again and write scores.csv",
+    "grades": "write the scores into a grade book's CSV file, downloaded from Moodle or Canvas",
 }
 
 
@@ -41,4 +42,26 @@ def parser():
             one.add_argument("lessons", nargs="*", metavar="LESSON", help="beginnings of names, as in 05 (all without)")
         if name == "grade":
             one.add_argument("--student", action="append", default=[], help="only this one; may be given again")
+        if name == "grades":
+            add_grade_book(one)
     return p
+
+
+def add_grade_book(one):
+    """The options of `grades`."""
+    book = one.add_mutually_exclusive_group(required=True)
+    book.add_argument(
+        "--moodle", type=Path, metavar="FILE", help="an assignment's worksheet, or the exported grade book"
+    )
+    book.add_argument("--canvas", type=Path, metavar="FILE", help="the exported grade book")
+    one.add_argument("--column", action="append", default=[], type=column, metavar="05=TITLE", help="a lesson's column")
+    one.add_argument("--scale", action="store_true", help="convert the points to the grade book's maximum")
+    one.add_argument("--out", type=Path, metavar="FILE", help="where to write it (without: into the course's folder)")
+
+
+def column(text):
+    """("05", "a column's title") of `05=a column's title`."""
+    lesson, equals, title = text.partition("=")
+    if not (lesson and equals and title.strip()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form 05=TITLE")
+    return lesson.strip(), title.strip()

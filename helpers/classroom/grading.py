@@ -90,5 +90,5 @@ def write_csv(rows, path):
     """One line for each student, lesson and exercise."""
     with path.open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
-        out.writerow(["lesson", "student", "exercise", "points", "of"])
+        out.writerow(["lesson", "student", "exercise", "points", "of", "late"])
         out.writerows(rows)

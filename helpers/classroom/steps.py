@@ -4,10 +4,13 @@ import sys
 import time
 import warnings
 
+from . import record, tables
 from .collecting import collect
 from .command import parser
 from .course import release
 from .errors import ClassError
+from .gradebooks.books import recognised
+from .gradebooks.filling import fill
 from .grading import grade, scores, submissions, worth, write_csv
 from .inbox.answers import FILE as ANSWERS
 
@@ -68,10 +71,11 @@ def grade_step(options):
 
 
 def scores_step(options):
-    found, of = scores(options.course, options.lessons), worth(options.course)
+    found, of, before = scores(options.course, options.lessons), worth(options.course), record.load(options.course)
     print("\n".join(table(found, of)))
     rows = [
         (lesson, student, exercise, "" if points is None else f"{points:g}", f"{of[lesson][exercise]:g}")
+        + (before.get((lesson, student), {}).get("late", ""),)
         for lesson, students in found.items()
         for student, exercises in students.items()
         for exercise, points in exercises.items()
@@ -79,6 +83,47 @@ def scores_step(options):
     write_csv(rows, options.course / "scores.csv")
     print(f"Points of each exercise: {options.course / 'scores.csv'}")
     return 0
+
+
+def grades_step(options):
+    file = options.moodle or options.canvas
+    book = recognised(tables.read(file), "moodle" if options.moodle else "canvas")
+    found, of = (
+        scores(options.course),
+        {lesson: sum(points.values()) for lesson, points in worth(options.course).items()},
+    )
+    chosen = matching(options.lessons, of) or list(of)
+    titles = {matching([lesson], of)[0]: title for lesson, title in options.column}
+    filled = fill(book, summed(found), of, record.load(options.course), chosen, titles, options.scale)
+    out = options.out or options.course / f"{file.stem}_scores.csv"
+    if out.exists() and out.samefile(file):
+        raise ClassError(f"{out} is the file that was downloaded: choose another name with --out")
+    tables.write(book.table, out)
+    for lesson, (title, written, most) in filled.columns.items():
+        unknown = "" if most else f"; see that its maximum is {of[lesson]:g} there, the file does not say"
+        print(f"{lesson}  {written} scores into column {title!r}{unknown}")
+    for lesson, student, old, new in filled.changed:
+        print(f"changed: {lesson}  {student}: {old} is now {new}")
+    for lesson, student, why in filled.problems:
+        print(f"not written: {lesson}  {student}: {why}", file=sys.stderr)
+    print(f"To upload: {out}")
+    return 1 if filled.problems else 0
+
+
+def matching(names, lessons):
+    """The released lessons that begin with one of `names`; ClassError where there is none for one."""
+    for name in names:
+        if not any(lesson.startswith(name) for lesson in lessons):
+            raise ClassError(f"no lesson that was released begins with {name!r}; there are {', '.join(lessons)}")
+    return [lesson for lesson in lessons if lesson.startswith(tuple(names))] if names else []
+
+
+def summed(found):
+    """{lesson: {student: points, or None where a person must look}}."""
+    return {
+        lesson: {s: None if None in e.values() else sum(e.values()) for s, e in students.items()}
+        for lesson, students in found.items()
+    }
 
 
 def table(found, of):
@@ -96,7 +141,13 @@ def total(exercises):
     return "?" if None in exercises.values() else f"{sum(exercises.values()):g}"
 
 
-STEPS = {"release": release_step, "collect": collect_step, "grade": grade_step, "scores": scores_step}
+STEPS = {
+    "release": release_step,
+    "collect": collect_step,
+    "grade": grade_step,
+    "scores": scores_step,
+    "grades": grades_step,
+}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

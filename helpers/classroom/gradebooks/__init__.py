@@ -1,0 +1,1 @@
+"""Scores in the CSV files that Moodle's and Canvas's grade books give out and take back."""
