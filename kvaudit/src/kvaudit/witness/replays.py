@@ -16,10 +16,10 @@ from torch import Tensor
 from ..plan.calls import Call, Script
 from ..play.run import Watch, perform, rows_held
 from ..subject.uncached import Uncached
-from .witness import Rules, Witness
+from .witness import HANDING_ON, Rules, Witness
 
+AGAIN = "a second prefill"  # what a rule about later requests waits for
 ROOM = 128e6  # bytes kept for each reference; beyond them the longest unused calls are forgotten
-HANDING_ON = ("crop", "reorder", "fork")  # rules that are asked in the call of their name only
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Replays:
         kinds: set[str] = set()
         answered = Answered({"main": Witness(self.reference, rules)})
         for i, call in enumerate(script.calls):
-            kinds.add(call.kind)
+            kinds |= {call.kind, AGAIN} if call.kind == "prefill" and "prefill" in kinds else {call.kind}
             key = script.content, i, acting(rules, kinds)
             answered = self.find(key) or self.keep(key, answer(call, answered, rules))
             if answered.ended:
@@ -90,7 +90,7 @@ def acting(rules: Rules, kinds: Iterable[str]) -> frozenset[Any]:
 
 
 def acts_in(name: str, rule: Any) -> str | None:
-    """The one kind of call in which a rule acts, None where it may act in any."""
+    """The kind of call (or AGAIN) without which a rule has not acted yet, None where it may act in any."""
     return name if name in HANDING_ON else getattr(rule, "kind", None)
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from ..witness import Rules, Witness, picked
+from ..rules import picked
+from ..witness import Rules, Witness
 from .base import Hypothesis, decode, family
 
 
