@@ -238,8 +238,8 @@ KINDS = {
         asked={"tuesday"},
     ),
     "a file named after one student in the folder of another": Kind(
-        {f"bob/ada_{A}.ipynb": START, f"Eve Li/eve_{A}.ipynb": START},
-        {f"Eve_Li {A}": f"Eve Li/eve_{A}.ipynb"},
+        {f"bob/ada_{A}.ipynb": START, f"Eve Li/eve_{A}.ipynb": START, f"dan/Dan Nu {A}.ipynb": START},
+        {f"Eve_Li {A}": f"Eve Li/eve_{A}.ipynb", f"dan {A}": f"dan/Dan Nu {A}.ipynb"},
         {f"bob/ada_{A}.ipynb": f"it lies in 'bob' and its name begins with 'ada': {WHICH}"},
         asked={"bob"},
     ),

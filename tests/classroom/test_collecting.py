@@ -132,6 +132,18 @@ def test_what_cannot_be_read_and_what_is_no_plain_file_is_listed(course, inbox, 
     ]
 
 
+@pytest.mark.parametrize("code", ["utf-8", "cp437"])
+def test_a_zip_file_that_does_not_say_its_names_code(course, inbox, code):
+    with zipfile.ZipFile(inbox / "all.zip", "w") as archive:
+        archive.writestr(f"{'?' * len('Zoë'.encode(code))}_{A}.ipynb", "1")
+        archive.writestr("./!", "1")
+    data = (inbox / "all.zip").read_bytes().replace(b"?" * len("Zoë".encode(code)), "Zoë".encode(code))
+    (inbox / "all.zip").write_bytes(data.replace(b"./!", b"./."))
+    found = collect(course, inbox)
+    assert found.taken == [(A, "Zoë")]
+    assert found.refused == [("all.zip", "it has no name")]
+
+
 def test_a_download_of_earlier_days_does_not_replace_a_later_upload(course, inbox):
     (inbox / f"ada_1_789_{A}.ipynb").write_text("new")
     collect(course, inbox)
