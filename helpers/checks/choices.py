@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from .registry import Exercise, Wrong, kind
+from .values import number, plain
 
 
 @dataclass
@@ -12,12 +13,22 @@ class Choices(Exercise):
     keys: tuple = ()
     in_order: bool = False
 
+    def read(self, answer):
+        """Plain keys and entries; an entry that states a number, as "6", 6.0 or tensor(6), is that number."""
+        answer = plain(answer)
+        return {stated(key): stated(value) for key, value in answer.items()} if isinstance(answer, dict) else answer
+
     def unfit(self, answer):
         if not isinstance(answer, dict):
             return f"{self.name} is {kind(answer)}; expected a dict {self.call}"
         given = {str(key) for key in answer}
         if not given & {str(key) for key in self.keys}:
             return f"{self.name} has the entries {sorted(given)}; expected {', '.join(map(repr, self.keys))}"
+
+
+def stated(value):
+    found = number(value)
+    return value if found is None else found
 
 
 def entry(answer, key):

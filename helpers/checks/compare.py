@@ -6,7 +6,7 @@ A bare `allclose` would let an empty tensor or a scalar that broadcasts pass.
 import torch
 
 from ..figures import approx
-from .registry import Wrong, kind
+from .values import Wrong, kind, plain
 
 
 def compare(actual, expected, tolerance, axes, what="the result"):
@@ -24,15 +24,20 @@ def compare(actual, expected, tolerance, axes, what="the result"):
         by = f" by more than {tolerance:g} (at most {float(difference.max()):.3g})" if tolerance else ""
         raise Wrong(
             f"{int(wrong.sum()):,} of {wrong.numel():,} numbers of {what} differ{by}; the first at {where}: "
-            f"got {number(actual[place])}, expected {number(expected[place])}"
+            f"{got_expected(actual[place], expected[place])}"
         )
     return float(difference.max()) if difference.numel() else 0.0
 
 
 def tensor_like(actual, expected, axes, what="the result"):
-    """Raise `Wrong` unless `actual` is a finite tensor of the shape and dtype of `expected`."""
+    """Raise `Wrong` unless `actual` is a finite tensor of the shape, dtype and device of `expected`."""
     if not isinstance(actual, torch.Tensor):
         raise Wrong(f"{what} is {kind(actual)}; expected a tensor {shaped(expected, axes)}")
+    if (actual.device, actual.layout) != (expected.device, expected.layout):
+        raise Wrong(
+            f"{what} is on {actual.device} ({actual.layout}); expected {expected.device} ({expected.layout})",
+            "a device or layout of its own, where the input's should stay",
+        )
     if actual.shape != expected.shape:
         transposed = sorted(actual.shape) == sorted(expected.shape) and "the right axes in another order"
         raise Wrong(f"{what} has shape {list(actual.shape)}; expected {shaped(expected, axes)}", transposed or None)
@@ -54,9 +59,16 @@ def within(difference, tolerance):
     return f"largest difference {approx(difference)}, tolerance {tolerance:g}"
 
 
-def number(value):
+def number(value, digits=4):
     value = value.item()
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
+def got_expected(got, expected):
+    """Both numbers, with as many digits as it takes to tell them apart."""
+    both = [(number(got, digits), number(expected, digits)) for digits in range(4, 18)]
+    got, expected = next((pair for pair in both if pair[0] != pair[1]), both[0])
+    return f"got {got}, expected {expected}"
 
 
 def parts(actual, names, what="the result"):
@@ -91,7 +103,7 @@ def inputs_kept(function, names, *args):
     """Call `function(*args)` and raise `Wrong` if it changed one of them (a cache that is shared would change too)."""
     given = copied(list(args))
     function(*given)
-    for name, before, after in zip(names, args, given):
+    for name, before, after in zip(names, args, plain(given)):
         if not same(before, after):
             raise Wrong(
                 f"the call changed its argument {name} in place", "an in-place write (`+=`, `[...] =`, append) on it"

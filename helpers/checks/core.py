@@ -2,13 +2,16 @@
 
 import linecache
 import traceback
+from functools import partial
 
 from .. import progress
 from . import guard
-from .compare import copied
+from .handed import given, held
 from .registry import Question, Wrong, find
 from .result import Result, Row, Words
+from .values import told
 
+GRADED = "can be graded"  # the row of an answer that no check can be asked about
 STUB = "your code here"  # what an unwritten function raises NotImplementedError with
 shown: dict[str, int] = {}  # how many hints of each exercise were asked for in this kernel
 
@@ -21,15 +24,16 @@ def check(name, namespace=None):
     try:
         exercise = find(name)
     except ValueError as error:
-        return Result(0, f"{name}: {error}", attempted=False)
+        return Result(0, f"{told(name)}: {error}", attempted=False)
     try:
         result = grade(exercise, user_names() if namespace is None else namespace)
     except Exception as error:  # noqa: BLE001 (*Run All* must go on; this is a fault of the check, and it says so)
-        return Result(0, f"{name}: the check itself failed with {type(error).__name__}: {error}", attempted=False)
+        words = guard.words(error)
+        return Result(0, f"{name}: the check itself failed with {type(error).__name__}: {words}", attempted=False)
     try:
         message = progress.record(name, float(result), exercise.points) if result.attempted else None
-    except (OSError, TimeoutError) as error:
-        message = f"progress was not kept: {type(error).__name__} ({getattr(error, 'strerror', None) or 'the file is locked'})"
+    except progress.NotKept as error:
+        message = error.once()
     result.notes += (message,) if message else ()
     return result
 
@@ -40,6 +44,8 @@ def hint(name):
         exercise = find(name)
     except ValueError as error:
         return Words(error)
+    if not exercise.hints:
+        return Words(f"{name} has no hints")
     shown[name] = min(shown.get(name, 0) + 1, len(exercise.hints))
     return Words(f"hint {shown[name]} of {len(exercise.hints)}: {exercise.hints[shown[name] - 1]}")
 
@@ -64,30 +70,25 @@ def user_names():
 
 
 def grade(exercise, names):
-    answer = names.get(exercise.name)
-    if answer is None:
+    if names.get(exercise.name) is None:
         missing = exercise.name not in names
         return not_attempted(
             exercise, f"there is no {exercise.name} yet: run the cell that defines it" if missing else None
         )
-    notes = [f"{name} had been replaced; the check put torch's own back" for name in guard.put_back()]
-    unfit = exercise.unfit(answer)
+    notes = [f"{name} had been replaced; the check put torch's own back" for name in guard.put_torch_back()]
+    outcome = guard.run(partial(taken_in, exercise), names[exercise.name], names, exercise.seconds)
+    if outcome.error is not None:
+        return finish(exercise, [failure(exercise, GRADED, outcome, names)], notes, 0)
+    answer, unfit = outcome.value
     if unfit:
-        return finish(exercise, [Row("FAIL", "can be graded", (f"What was seen: {unfit}.",))], notes, 0)
-    return run_checks(exercise, given(answer), names, notes)
+        return finish(exercise, [Row("FAIL", GRADED, (f"What was seen: {unfit}.",))], notes, 0)
+    return run_checks(exercise, answer, names, notes)
 
 
-def given(answer):
-    """A plain function gets copies of its tensors, and torch's state is put back: no call can spoil the next one."""
-    if isinstance(answer, type) or not callable(answer):
-        return answer
-
-    def call(*args, **options):
-        with guard.state_kept():
-            return answer(*copied(list(args)), **copied(options))
-
-    call.own = answer  # for the checks that ask whether it writes into its input
-    return call
+def taken_in(exercise, answer):
+    """(the answer as the checks are handed it, in words why it cannot be graded)."""
+    answer = exercise.read(answer)
+    return given(answer), exercise.unfit(answer)
 
 
 def run_checks(exercise, answer, names, notes):
@@ -96,15 +97,15 @@ def run_checks(exercise, answer, names, notes):
         if stopped:
             rows.append(Row("--", f"{test.title}: not compared"))
             continue
-        outcome = guard.run(test.run, answer, names, exercise.seconds)
-        if is_stub(outcome.error):
+        outcome = guard.run(partial(held, test.run), answer, names, exercise.seconds)
+        if is_stub(outcome):
             return not_attempted(exercise, unwritten(exercise, outcome.error))
         if outcome.written:
             notes = [*notes, f"the code printed {outcome.written:,} characters, beginning: {outcome.printed.strip()!r}"]
         failed = outcome.error is not None
         points += 0 if failed else test.points
         stopped = failed and exercise.in_order
-        rows.append(failure(exercise, test, outcome.error, names) if failed else success(test, outcome.value))
+        rows.append(failure(exercise, test.title, outcome, names) if failed else success(test, outcome.value))
     return finish(exercise, rows, notes[:2], points)
 
 
@@ -112,27 +113,30 @@ def success(test, detail):
     return Row("pass", f"{test.title}: {detail}" if detail else test.title)
 
 
-def failure(exercise, test, error, names):
-    seen, looks_like = explain(exercise, error, names)
+def failure(exercise, title, outcome, names):
+    seen, looks_like = explain(exercise, outcome, names)
     said = {"What was seen": seen, "It looks like": looks_like}
-    return Row("FAIL", test.title, tuple(f"{label}: {words.rstrip('.')}." for label, words in said.items() if words))
+    return Row("FAIL", title, tuple(f"{label}: {words.rstrip('.')}." for label, words in said.items() if words))
 
 
-def explain(exercise, error, names):
+def explain(exercise, outcome, names):
     """(what was seen, what it looks like) for anything that a check or the learner's code raised."""
-    if isinstance(error, Wrong):
+    error, kind = outcome.error, type(outcome.error)
+    if kind is Wrong:
         return error.seen, error.looks_like
     place = where(error, names)
     inside = place or ", outside the notebook's code, with what it returned"
-    if isinstance(error, guard.TooLong):
+    if kind is guard.TooLong:
         return f"still running after {exercise.seconds:g} seconds{place}", exercise.slow
-    if isinstance(error, (guard.Exit, SystemExit)):
+    if kind is guard.Asked:
+        return f"the code waits for the keyboard{place}; in a check nobody can type", "a call of input()"
+    if kind in (guard.Exit, SystemExit):
         return f"the code asked the kernel to end{place}", "a call of exit(), quit() or sys.exit()"
-    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+    if issubclass(kind, MemoryError) or "can't allocate memory" in outcome.words:
         return f"the code asked for more memory than a check allows{place}", "a size with a factor too many in it"
-    called = f"; the check calls {exercise.call}" if isinstance(error, TypeError) else ""
-    words = str(error).strip().split("\n")[0][:300] or "no message"
-    return f"{type(error).__name__}{inside}: {words}{called}", None
+    called = f"; the check calls {exercise.call}" if issubclass(kind, TypeError) else ""
+    words = outcome.words.strip().split("\n")[0][:300] or "no message"
+    return f"{kind.__name__}{inside}: {words}{called}", None
 
 
 def where(error, names):
@@ -145,9 +149,9 @@ def where(error, names):
     return f", in {frame.f_code.co_name}, line {line}" + (f" `{text}`" if text else "")
 
 
-def is_stub(error):
+def is_stub(outcome):
     """Whether it comes from an unwritten function; torch raises NotImplementedError too, with words of its own."""
-    return isinstance(error, NotImplementedError) and str(error) in ("", STUB)
+    return isinstance(outcome.error, NotImplementedError) and outcome.words in ("", STUB)
 
 
 def unwritten(exercise, error):

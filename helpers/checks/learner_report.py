@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from .. import kept_values
 from ..figures import approx
 from .registry import EXERCISES, Question
 
@@ -71,9 +72,8 @@ def lessons(kept, folder=NOTEBOOKS):
 
 
 def item(exercise, kept):
-    entry = kept["solved"].get(exercise.name)
-    points = entry.get("points") if isinstance(entry, dict) else 0
-    return Item(exercise.name, points if isinstance(points, (int, float)) else 0, exercise.points)
+    points = kept_values.points(kept["solved"].get(exercise.name), exercise.points)
+    return Item(exercise.name, points, exercise.points)
 
 
 def total(items):

@@ -3,16 +3,11 @@
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FunctionType
+
+from .values import Wrong, kind, letter, number, plain, told
 
 EXERCISES: dict[str, "Exercise"] = {}
-
-
-class Wrong(Exception):
-    """What a check raises: `seen` is the fact (expected, got, where), `looks_like` the known mistake that fits."""
-
-    def __init__(self, seen, looks_like=None):
-        super().__init__(seen)
-        self.seen, self.looks_like = seen, looks_like
 
 
 @dataclass(frozen=True)
@@ -57,8 +52,15 @@ class Exercise:
 
         return add
 
+    def read(self, answer):
+        """What is graded of `answer`: plain values; where the exercise asks for a number, the number it states."""
+        if callable(answer):
+            return answer
+        stated = number(answer) if self.call.startswith(f"{self.name} =") else None
+        return plain(answer) if stated is None else stated
+
     def unfit(self, answer):
-        """In words, why `answer` cannot be graded at all; None if it can."""
+        """In words, why `answer`, as `read` gives it, cannot be graded at all; None if it can."""
         if not callable(answer):
             return f"{self.name} is {kind(answer)}, not something that can be called as {self.call}"
 
@@ -84,37 +86,31 @@ class Question(Exercise):
         super().__post_init__()
         self.check("the answer", self.worth)(self.judge)
 
+    def read(self, answer):
+        stated = letter(answer) if self.options else number(answer)
+        return plain(answer) if stated is None else stated
+
     def unfit(self, answer):
-        if self.options and letter(answer) not in self.options:
-            return f"{self.name} is {answer!r}; it should be one of {', '.join(map(repr, self.options))}"
-        if not self.options and (isinstance(answer, bool) or not isinstance(answer, (int, float))):
-            return f"{self.name} is {answer!r}; it should be a number"
+        if self.options and (not isinstance(answer, str) or answer not in self.options):
+            return f"{self.name} is {told(answer)}; it should be one of {', '.join(map(repr, self.options))}"
+        if not self.options and type(answer) not in (int, float):
+            return f"{self.name} is {told(answer)}; it should be a number"
 
     def judge(self, answer):
-        answer = letter(answer)
+        said = f"{answer!r}. {self.reasons.get(answer, '')}".rstrip()
         if answer == self.right:
-            return f"{answer!r}. {self.reasons.get(answer, '')}".rstrip()
-        raise Wrong(f"the answer {answer!r}. {self.reasons.get(answer, '')}".rstrip())
-
-
-def letter(answer):
-    """Normal form of an answer: "B " is as good as "b"; anything but a string or a number becomes None."""
-    if isinstance(answer, str):
-        return answer.strip().lower()
-    return answer if isinstance(answer, (int, float)) else None
-
-
-def kind(value):
-    """A value's type in a learner's words."""
-    names = {"NoneType": "None (is a `return` missing?)", "generator": "a generator (the function contains `yield`)"}
-    name = type(value).__name__
-    return names.get(name, f"{'an' if name[0] in 'aeiou' else 'a'} {name}")
+            return said
+        raise Wrong(f"the answer {said}")
 
 
 def find(name):
     """The exercise `name`; ValueError with the nearest known names if there is none."""
+    if type(name) is not str:
+        own = name.__name__ if type(name) in (FunctionType, type) else None
+        example = own if own in EXERCISES else next(iter(EXERCISES), "name")
+        raise ValueError(f'an exercise is named in quotes, as in "{example}"; this is {kind(name)}')
     if name not in EXERCISES:
-        near = difflib.get_close_matches(str(name), EXERCISES, n=3)
+        near = difflib.get_close_matches(name, EXERCISES, n=3)
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise ValueError(f"there is no exercise {name!r}{hint}")
     return EXERCISES[name]

@@ -7,6 +7,8 @@ and its `str`.
 from dataclasses import dataclass
 from html import escape
 
+from ..kept_values import readable
+
 MARKS = {"pass": "#0072b2", "FAIL": "#d55e00", "--": "#7f7f7f"}  # told apart by the word; the colour only helps
 BOX = "border-left:4px solid {colour};padding:2px 0 2px 10px;margin:2px 0;max-width:60em"
 MONO = "font-family:var(--jp-code-font-family,monospace);font-weight:600;display:inline-block;min-width:3em"
@@ -37,12 +39,12 @@ class Result(float):
         for row in self.rows:
             lines.append(f"  {row.mark:<4}  {row.text}")
             lines += [f"        {line}" for line in row.lines]
-        return "\n".join(lines + [f"  {note}" for note in self.notes])
+        return readable("\n".join(lines + [f"  {note}" for note in self.notes]))
 
     def _repr_html_(self):
         rows = "".join(html_row(row) for row in self.rows)
         notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
-        return f"<div><b>{escape(self.heading)}</b>{rows}{notes}</div>"
+        return readable(f"<div><b>{escape(self.heading)}</b>{rows}{notes}</div>")
 
 
 class Words(str):

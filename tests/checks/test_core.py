@@ -193,11 +193,6 @@ def test_no_late_time_limit():
         pass
 
 
-def test_the_users_own_interrupt_comes_through():
-    with pytest.raises(KeyboardInterrupt):
-        graded("double", DOUBLE + "    raise KeyboardInterrupt")
-
-
 def test_an_answer_that_writes_into_its_input_cannot_spoil_the_next_check():
     assert float(graded("double", DOUBLE + "    return x.mul_(2)")) == 4  # whether it may is a check of its own
 
@@ -238,7 +233,8 @@ def test_choices(code, points, message):
         ("number = 12.0", 1, "pass"),
         ("number = 13", 0, "the answer 13"),
         ("number = True", 0, "it should be a number"),
-        ("number = '12'", 0, "it should be a number"),
+        ("number = '12'", 1, "the answer: 12"),
+        ("number = 'twelve'", 0, "number is 'twelve'; it should be a number"),
     ],
 )
 def test_numbers(code, points, message):
@@ -297,7 +293,7 @@ def test_parts_takes_only_a_tuple_or_list_of_the_right_length(value):
 
 
 def test_the_watched_torch_functions_are_torchs_own():
-    assert guard.put_back() == []
+    assert guard.put_torch_back() == []
 
 
 def test_kernel_lives_on_after_exit(tmp_path):

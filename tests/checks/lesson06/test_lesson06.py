@@ -155,9 +155,9 @@ WRONG = {
         ("5: 5", "5: 1", "a line that the change does not add"),
         ("5: 5", "5: 4", "line 4 is `+         step"),
         ("6: 7", "6: 70", "70; expected the number of one of the 7 lines"),
-        ("6: 7", '6: "7"', "'7'; expected the number of one of"),
+        ("6: 7", '6: "seven"', "'seven'; expected the number of one of"),
         ('"seed": 18, ', "", "the entry \"seed\" is None; expected the whole number"),
-        ('"seed": 18', '"seed": "18"', "the entry \"seed\" is '18'; expected the whole number"),
+        ('"seed": 18', '"seed": "soon"', "the entry \"seed\" is 'soon'; expected the whole number"),
         ('"seed": 18', '"seed": 5', "FAIL  mystery 1: the family"),
     ],
     "boundary_06": [
