@@ -1,9 +1,13 @@
 """The terminal's door: python -m helpers COMMAND. Nothing is imported before the command is known."""
 
 import importlib
+import os
 import sys
 
-from .commands.setup_env import LIBRARY, SetupError, library
+if not __package__:  # started as `python CLONE/helpers COMMAND`, which works in any folder
+    __package__, sys.path[0] = "helpers", os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+from .commands.setup_env import LIBRARY, STOPPED, SetupError, library
 
 READERS = {  # who reads: {command: (module, function, what it does)}
     "learn": {
@@ -37,7 +41,7 @@ COMMANDS = {name: place for commands in READERS.values() for name, place in comm
 
 def usage():
     """The commands with their words, under the reader that they are for."""
-    lines = ["usage: python -m helpers COMMAND [OPTIONS]"]
+    lines = ["usage: python -m helpers COMMAND [OPTIONS]", "in another folder: python CLONE/helpers COMMAND [OPTIONS]"]
     for reader, commands in READERS.items():
         lines += ["", reader] + ["  {:<8}{}".format(name, words) for name, (_, _, words) in commands.items()]
     return "\n".join(lines)
@@ -77,6 +81,8 @@ def main(arguments):
     except SetupError as error:  # any command may install what it needs
         print("Set-up stopped: {}".format(error), file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return STOPPED
 
 
 if __name__ == "__main__":

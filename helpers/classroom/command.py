@@ -21,13 +21,10 @@ STEPS = {
 def main(arguments):
     """Set up what is missing and do one step of a course.
 
-    Exit code: 1 where something that was handed in could not be read, 2 where nothing was done. Raises SetupError.
+    Exit code: 1 where something that was handed in could not be read, 2 where nothing was done. Raises SetupError and KeyboardInterrupt.
     """
     parser().parse_args(arguments)  # says what is wrong before anything is installed
-    try:
-        return subprocess.call([ready_python(["instructor"]), "-m", "helpers.classroom.steps", *arguments])
-    except KeyboardInterrupt:
-        return 130
+    return subprocess.call([ready_python(["instructor"]), "-m", "helpers.classroom.steps", *arguments])
 
 
 def parser():

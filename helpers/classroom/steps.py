@@ -4,6 +4,7 @@ import sys
 import time
 import warnings
 
+from ..commands.setup_env import STOPPED
 from . import record, tables
 from .collecting import collect
 from .command import parser
@@ -27,6 +28,9 @@ def main(arguments):
     except ClassError as error:
         print(f"class: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("class: stopped. What was done until then stays; the same command does the rest again", file=sys.stderr)
+        return STOPPED
 
 
 def release_step(options):

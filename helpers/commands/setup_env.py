@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -24,6 +25,7 @@ OLDEST = (3, 10)
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 # a file, and so a lesson, stays in one process; files go in conftest.py's order, the long ones first; -n 0 takes it back
 PARALLEL = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"]
+STOPPED = 130  # exit code after Ctrl-C
 ROOM_GB = 4  # what the installation takes at most with a CPU build of torch, caches included
 
 
@@ -57,7 +59,7 @@ def run(command):
     try:
         return subprocess.call([str(part) for part in command], cwd=str(ROOT))
     except KeyboardInterrupt:
-        return 130
+        return STOPPED
 
 
 def ready_python(extras, cpu=False):
@@ -133,24 +135,49 @@ def install(python, extras, wanted, cpu):
     free = shutil.disk_usage(str(ROOT)).free / 1e9
     if free < ROOM_GB:
         raise SetupError("{:.1f} GB are free on this disk; the installation needs up to {} GB".format(free, ROOM_GB))
-    if STAMP.exists():
-        STAMP.unlink()
-    if not (python.exists() and subprocess.call([str(python), "-c", "import pip"]) == 0):
-        say("Making {} ...".format(VENV))
-        if subprocess.call([sys.executable, "-m", "venv", "--clear", str(VENV)]):  # --clear: one may be half made
-            raise SetupError(
-                "Python could not make a virtual environment (its own message is above). On Debian and Ubuntu this "
-                "helps: sudo apt install python3-venv"
-            )
+    try:
+        VENV.mkdir(exist_ok=True)
+        STAMP.write_text("{}", encoding="utf-8")  # nothing is installed until it is whole
+    except OSError as error:
+        raise SetupError(
+            "{} cannot be written ({}), and all that the course needs is installed there. Copy the clone into a folder "
+            "of your own and run the command in it".format(VENV, error.strerror)
+        ) from None
+    try:
+        if not (python.exists() and subprocess.call([str(python), "-c", "import pip"]) == 0):
+            make_venv()
+        install_packages(python, extras, cpu)
+    except KeyboardInterrupt:
+        say("\nThe set-up was stopped. The same command goes on from here.")
+        raise
+    STAMP.write_text(json.dumps({"fingerprint": wanted, "extras": extras}), encoding="utf-8")
+
+
+def make_venv():
+    say("Making {} ...".format(VENV))
+    with tempfile.TemporaryFile() as messages:  # which are a traceback where Ctrl-C was pressed
+        failed = subprocess.call([sys.executable, "-m", "venv", "--clear", str(VENV)], stderr=messages)  # half made?
+        messages.seek(0)
+        sys.stderr.write(messages.read().decode("utf-8", "replace"))
+    if failed:
+        raise SetupError(
+            "Python could not make a virtual environment (its own message is above). On Debian and Ubuntu this "
+            "helps: sudo apt install python3-venv"
+        )
+
+
+def install_packages(python, extras, cpu):
     say("Installing the course and its packages into .venv: a few minutes, once. torch is the large one.")
     command = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "-c", "constraints.txt"]
     command += ["--extra-index-url", CPU_INDEX] if cpu else []
-    if run([*command, "-e", "./" + LIBRARY, "-e", ".[{}]".format(",".join(extras)) if extras else "."]):
+    code = run([*command, "-e", "./" + LIBRARY, "-e", ".[{}]".format(",".join(extras)) if extras else "."])
+    if code == STOPPED:
+        raise KeyboardInterrupt
+    if code:
         raise SetupError(
             "pip could not install the packages (its own message is above). Is the network there? Is a proxy needed "
             "(pip reads HTTPS_PROXY)? The same command goes on from here."
         )
-    STAMP.write_text(json.dumps({"fingerprint": wanted, "extras": extras}), encoding="utf-8")
 
 
 def say(text):

@@ -227,6 +227,15 @@ def test_a_terminal_that_lacks_letters_stops_nothing(course, inbox):
     assert done.returncode == 0 and f"{A}  \\u674e" in done.stdout, done.stderr
 
 
+def test_a_step_that_is_stopped_says_what_stays(monkeypatch, capsys):
+    def stop(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(steps.STEPS, "scores", stop)
+    assert steps.main(["scores", "course"]) == 130
+    assert "What was done until then stays" in capsys.readouterr().err
+
+
 def test_what_is_no_course_no_folder_and_no_lesson_is_said(course, inbox, tmp_path):
     with pytest.raises(ClassError, match="is no course folder: make one with"):
         collect(inbox, inbox)
