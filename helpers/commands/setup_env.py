@@ -144,13 +144,17 @@ def install(python, extras, wanted, cpu):
             "of your own and run the command in it".format(VENV, error.strerror)
         ) from None
     try:
-        if not (python.exists() and subprocess.call([str(python), "-c", "import pip"]) == 0):
+        if not (python.exists() and has_pip(python)):
             make_venv()
         install_packages(python, extras, cpu)
     except KeyboardInterrupt:
         say("\nThe set-up was stopped. The same command goes on from here.")
         raise
     STAMP.write_text(json.dumps({"fingerprint": wanted, "extras": extras}), encoding="utf-8")
+
+
+def has_pip(python):
+    return subprocess.call([str(python), "-c", "import pip"], stderr=subprocess.DEVNULL) == 0
 
 
 def make_venv():
