@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..judge import Judged, Result
 from ..plan import Script
 from ..subject import Side
+
+if TYPE_CHECKING:
+    from .rows import Forensics
 
 
 @dataclass
@@ -36,7 +40,9 @@ class Explained:
     regret: float | None = None
     certificate: str = ""
     notes: list[str] = field(default_factory=list)
+    seconds: float | None = None  # what naming may take; None: no limit
     test: str = ""  # the shortest case, as the source of a test
+    forensics: Forensics | None = None  # what the decoder's rows say
 
     @property
     def native(self) -> Side:

@@ -1,7 +1,7 @@
 """How many rows a correct cache holds after each step, beside how many there are."""
 
-from ..witness.replays import replays
-from .explained import Explained
+from ...witness.replays import replays
+from ..explained import Explained
 
 
 def expect_rows(found: Explained) -> None:
