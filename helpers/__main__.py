@@ -85,5 +85,13 @@ def main(arguments):
         return STOPPED
 
 
+def print_anywhere():
+    """Let a locale without a sign, as ≈ in the C locale, print ? in its place; as it is, print would end the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
 if __name__ == "__main__":
+    print_anywhere()
     sys.exit(main(sys.argv[1:]))

@@ -28,8 +28,8 @@ class NotKept(OSError):
     def __init__(self, why):
         where = f"the folder that {VARIABLE} names" if os.environ.get(VARIABLE) else "your user data folder"
         message = (
-            f"progress was not kept: {why} ({where}). The lesson goes on without. To keep it, set the environment variable "
-            f"{VARIABLE} to a folder that you can write to, and restart"
+            f"progress was not kept: {why} ({where}). The lesson goes on without. To keep it, set {VARIABLE} to a folder that "
+            f'you can write to, before the lab starts or in a cell: import os; os.environ["{VARIABLE}"] = "~/kv-progress"'
         )
         super().__init__(message)
         troubles[folder()] = message
