@@ -15,6 +15,7 @@ from kvaudit.play.run import Trace
 from kvaudit.report import report_on
 from kvaudit.subject import Side, Subject, Uncached, subject_of
 from kvaudit.witness import catalogue
+from kvaudit.witness.grammar import points
 from toy import POSITIONS, Toy, ToyDecoder, V
 
 TOY = Toy()
@@ -121,7 +122,7 @@ def test_report_tells_what_was_found_and_nothing_else():
 def test_every_bug_that_can_be_named_has_its_words_and_one_family():
     everything = Toy()
     everything.rotary, everything.window, everything.shared_heads = True, 5, True
-    known = catalogue(Uncached.of(everything), capacities=[20])
+    known = [*catalogue(Uncached.of(everything), [20]), *points(Uncached.of(everything), [20])]
     assert {h.fault for h in known} == set(BUGS)
     assert {h.fault: h.family for h in known} == {id: bug.family for id, bug in BUGS.items()}
     assert all(bug.look and bug.does.endswith(".") for bug in BUGS.values())

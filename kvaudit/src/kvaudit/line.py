@@ -14,6 +14,7 @@ from typing import Any
 
 from torch import Tensor
 
+from .explain import SECONDS as NAMING
 from .explain import explained
 from .judge import judge
 from .plan import plan_for
@@ -32,18 +33,20 @@ def audit(
     float64: bool = True,
     explain: bool = True,
     call_seconds: float | None = SECONDS,
+    name_seconds: float | None = NAMING,
 ) -> Report:
     """Audit a decoder and return a `Report`; never raises for what the decoder does.
 
     decoder, reference: duck-typed (see protocol.py); a function that makes a decoder from a model will do. The reference
     is found from `decoder.model` where it is left out. prompt `[B, T0]`, tokens `[B, n]` (int64): fed in the plain script
     instead of random ones, which `seed` draws. float64=False judges in the dtype as it is only. explain=False stops at
-    the verdict. call_seconds: what one call may take (main thread, not on Windows), None for no limit. Raises TypeError and ValueError in words for what cannot be audited at all.
+    the verdict. call_seconds: what one call may take (main thread, not on Windows), None for no limit;
+    name_seconds: what naming a bug may take. Raises TypeError and ValueError in words for what cannot be audited at all.
     """
     began = time.perf_counter()
     plan = plan_for(subject_of(decoder, reference, float64), prompt, tokens, seed)
     judged = judge(play(plan, call_seconds))
-    return report_on(explained(judged, deep=explain), time.perf_counter() - began)
+    return report_on(explained(judged, deep=explain, seconds=name_seconds), time.perf_counter() - began)
 
 
 def assert_cached_equals_uncached(decoder: Any, reference: Any = None, **options: Any) -> Report:

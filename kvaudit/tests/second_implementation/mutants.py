@@ -207,7 +207,7 @@ MUTANTS = {
     "twice in the last layer": (in_layer(-1, "decode_row_twice"), {"duplicate", "layers"}, GROW),
     "batch rows rolled in decode": (
         rows_stored(lambda k, v: (k.roll(1, 0), v.roll(1, 0))),
-        {"beams", "ragged batch"},
+        {"beams", "ragged batch", "batch rows"},
         {},
     ),
     "written one slot early": (write_at(-1), {"append", "capacity", "preallocated"}, FIXED),

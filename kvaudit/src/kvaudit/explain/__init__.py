@@ -3,17 +3,21 @@
 from ..judge import Judged
 from . import probes
 from .explained import Explained, Suspect
-from .rows import expect_rows
+from .rows import compare_rows, expect_rows, why_silent
 from .sensitivity import inject
 from .shrink import shorten
 from .suspects import name, specification
 
 __all__ = ["Explained", "Suspect", "explained"]
 
+SECONDS = 5.0  # for naming: what is not found until then is mostly not found at all
+
 LOOKS = (
     expect_rows,
     probes.determinism,
+    compare_rows,
     name,
+    why_silent,
     inject,
     specification,
     probes.other_rows,
@@ -23,9 +27,12 @@ LOOKS = (
 )
 
 
-def explained(judged: Judged, deep: bool = True) -> Explained:
-    """Everything beyond the verdict, each look in its turn; not `deep`, or where the oracle cannot be trusted: nothing."""
-    found = Explained(judged, judged.settled.verdict, judged.settled.summary, notes=list(judged.notes))
+def explained(judged: Judged, deep: bool = True, seconds: float | None = SECONDS) -> Explained:
+    """Everything beyond the verdict, each look in its turn; not `deep`, or where the oracle cannot be trusted: nothing.
+
+    `seconds`: what naming the bug may take, of this process's time.
+    """
+    found = Explained(judged, judged.settled.verdict, judged.settled.summary, notes=list(judged.notes), seconds=seconds)
     if deep and found.verdict != "the oracles disagree":
         for look in LOOKS:
             look(found)

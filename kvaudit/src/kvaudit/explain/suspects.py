@@ -2,8 +2,9 @@
 
 from ..bugs import BUGS
 from ..subject import trait
-from .diagnosis import Match, diagnose
+from .diagnosis import diagnose
 from .explained import Explained, Suspect
+from .replay import Case, Clock, Match
 
 BEYOND_DOUBT = 1e6  # times the null, in float64: no rounding, known or unknown, is that large
 
@@ -16,7 +17,11 @@ def name(found: Explained) -> None:
     ran = {result.name: result for result in found.results if result.logits}
     scripts = [script for script, result in found.pairs() if result.logits]
     capacities = {trait(side.build(), "capacity"), side.reference.block_size}
-    matches = diagnose(side.reference, scripts, ran, tolerance.value, sorted(c for c in capacities if c))
+    clock = Clock(found.seconds)
+    case = Case(side.reference, scripts, ran, tolerance.value, clock)
+    matches = diagnose(case, sorted(c for c in capacities if c))
+    if clock.over and not matches:
+        found.notes.append(f"naming was stopped after {clock.seconds:g} s: not every combination of bugs was tried")
     if matches and all(m.hypothesis.family == "rounding" for m in matches):
         found.verdict = "rounding"
         found.summary = f"{matches[0].hypothesis.words}: this alone reproduces the logits (they differ by at most {found.largest:.1e})."

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+ZEROS, MEAN = "zeros", "mean"  # what a query gets that may see nothing
+
 
 def band(T: int, window: int) -> Tensor:
     """Boolean `[T, T]`: query i may see the `window` newest keys up to itself."""
@@ -28,16 +30,21 @@ def attend(
     visible: Tensor,
     expand: Callable[[Tensor], Tensor] | None = None,
     softcap: float | None = None,
+    blind: str = ZEROS,
 ) -> Tensor:
     """Plain attention: q `[B, H, T, D]` over k, v `[B, H_kv, S, D]`; visible `[T, S]` or `[B, 1, T, S]`, True = may attend.
 
-    A query that may see nothing gets zeros. `expand` maps H_kv to H heads (default: query head h reads h // group).
+    A query that may see nothing gets what `blind` says: zeros, or the mean of all values (as masks of large negative
+    numbers give it). `expand` maps H_kv to H heads (default: query head h reads h // group).
     `softcap` c bounds the scores to c · tanh(score / c), as Gemma 2 does.
     """
     group = q.shape[1] // k.shape[1]
     if group > 1:
         expand = expand or (lambda x: x.repeat_interleave(group, dim=1))
         k, v = expand(k), expand(v)
+    if blind == MEAN:
+        q = q * visible.any(-1, keepdim=True)  # scores of 0: every key weighs the same
+        visible = visible | ~visible.any(-1, keepdim=True)
     scores = q @ k.transpose(-2, -1) * scale  # [B, H, T, S]
     if softcap is not None:
         scores = (scores / softcap).tanh() * softcap

@@ -6,7 +6,7 @@ length    how many tokens it believes to have;  position: where the new ones sta
 write     what is stored of a new key and value row (rounding, exchanged)
 seen      the rows a layer attends over, in order;  mask: which of them each query may see
 gather    the key and value rows as attention meets them;  expand: shared heads
-keep      the list of rows after the call
+keep      the list of rows after the call;  blind: what a query gets that may see nothing
 crop, reorder, fork
 """
 
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from ..subject.uncached import Uncached
-from .attention import tiled
+from .attention import ZEROS, tiled
 
 Rules = dict[str, Callable[..., Any]]  # name of a rule -> what stands in its place
 Row = tuple[int, int]  # (layer, number of the row)
@@ -42,6 +42,7 @@ class Correct:
     pads: Tensor | None  # [B]
     history: Tensor  # [B, T so far]
     windows: list[int | None]
+    take: Callable[[list[Row]], tuple[Tensor, Tensor]]  # the key and value rows of a list
 
     def feed(self, tokens: Tensor, kind: str) -> list[Tensor]:
         return [tokens]
@@ -92,6 +93,10 @@ class Correct:
 
     def expand(self, H: int, H_kv: int) -> Callable[[Tensor], Tensor] | None:
         return tiled(H, H_kv) if self.reference.tiled else None  # None: each repeated in place
+
+    def blind(self) -> str:
+        """What a query gets that may see nothing."""
+        return ZEROS
 
     def keep(self, layer: int) -> list[Row]:
         return self.seen(layer)

@@ -96,7 +96,7 @@ class Witness(Correct):
         if visible.shape[-1] < k.shape[2]:  # rows beyond the list (an unwritten tail) are seen by all
             visible = torch.nn.functional.pad(visible, (0, k.shape[2] - visible.shape[-1]), value=True)
         expand = self.expand(q.shape[1], k.shape[1])
-        return attend(self.turn(q), k, v, scale, visible.to(q.device), expand, self.softcap)
+        return attend(self.turn(q), k, v, scale, visible.to(q.device), expand, self.softcap, self.blind())
 
     def put(self, layer: int, k: Tensor, v: Tensor) -> None:
         for kept, new in ((self.keys, k), (self.values, v)):

@@ -2,6 +2,6 @@
 
 from .counts import expect_rows
 from .described import Forensics, Grid, Of, Wrong
-from .look import forensics, look
+from .look import compare_rows, forensics, why_silent
 
-__all__ = ["Forensics", "Grid", "Of", "Wrong", "expect_rows", "forensics", "look"]
+__all__ = ["Forensics", "Grid", "Of", "Wrong", "expect_rows", "forensics", "compare_rows", "why_silent"]

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from ...subject import Uncached
-from .compare import Laid, Trial, aligned, limit
+from .compare import Laid, limit
+from .order import Trial, aligned
 from .record import Step
 from .right import Right, right_at
 from .turns import evenly_turned, turn_on
@@ -36,11 +37,12 @@ def lay(step: Step, views: Mapping[int, View], reference: Uncached, order: int |
     laid: dict[tuple[int, int], Laid] = {}
     by: dict[int, int] | None = None
     slots: dict[int, Tensor] = {}  # as many rows are kept in one order in all layers
-    for at, (trial, needed) in found.items():
-        S = trial[0].shape[2]
+    for at, (held, want, bound, needed) in found.items():
+        S = held.shape[2]
         if S not in slots:
-            slots[S] = aligned([t for t in found.values() if t[0][0].shape[2] == S], right, step.T, order)
-        laid[at] = Laid(*trial, slots[S] if step.table is None else in_blocks(slots[S], trial[0]), needed)
+            slots[S] = aligned([t for t in found.values() if t[0].shape[2] == S], right, step.T, order)
+        slots_here = slots[S] if step.table is None else in_blocks(slots[S], held)
+        laid[at] = Laid(held, want, bound, slots_here, needed)
         if reference.rotary and at[1] == 0 and views[0].turned:
             if by is None:  # of the lowest layer: positions are those of all
                 by = evenly_turned(laid[at], reference)
@@ -48,10 +50,8 @@ def lay(step: Step, views: Mapping[int, View], reference: Uncached, order: int |
     return Beside(step, right, laid)
 
 
-def trials(
-    step: Step, right: Right, views: Mapping[int, View], reference: Uncached
-) -> dict[tuple[int, int], tuple[Trial, Tensor]]:
-    """By layer and part, what is to be compared and which places are needed; what has another form is left out."""
+def trials(step: Step, right: Right, views: Mapping[int, View], reference: Uncached) -> dict[tuple[int, int], Trial]:
+    """By layer and part, what is to be compared; what has another form is left out."""
     slack = max((view.slack for view in views.values()), default=0.0)  # rows of later layers are made of both parts
     found = {}
     for layer, pair in enumerate(right.layers):
@@ -63,7 +63,7 @@ def trials(
             want = view.right(pair[part], right.positions, reference)
             bound = limit(want, reference.unit, slack if layer else view.slack)
             if held.shape[1] == want.shape[1]:
-                found[layer, part] = (held, want, bound), right.needed(layer)
+                found[layer, part] = held, want, bound, right.needed(layer)
     return found
 
 

@@ -13,8 +13,9 @@ from .beside import Beside
 from .compare import Laid
 from .described import Wrong
 from .fed import fed
-from .kinds import MOST, PARTS, Cells, agreed, moved, numbers, others, plainly, rotations, told
+from .kinds import MOST, PARTS, Cells, moved, numbers, others, plainly, rotations
 from .right import Group, groups
+from .telling import agreed, told
 from .views import View
 
 KNOWN = ("other", "fed", "rotated", "zeros")  # kinds that are no coincidence

@@ -1,38 +1,17 @@
-"""Row by row: which slot of a decoder holds which place of the sequence, and how far it is from the right row."""
+"""Row by row: how far what a decoder holds is from the right rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
-
-from .right import Right
-
-FIRST, NEWEST, BETWEEN, UNPADDED = range(4)  # alignments
-
-Trial = tuple[Tensor, Tensor, float]  # held rows, right rows, the difference that is none
 
 
 def limit(want: Tensor, unit: float, slack: float = 0.0) -> float:
     """Up to which difference a row is right: half the digits that are computed in, or what the storage format moves."""
     size = float(want.abs().max()) if want.numel() else 0.0
     return max(float(unit**0.5), slack) * size
-
-
-def alignments(S: int, right: Right, T: int) -> Iterator[Tensor]:
-    """Slots `[B, places]` of S held rows, -1 for none; T of the places are new.
-
-    The first place first; the newest last; the T new ones last and the others first; without padding; a ring.
-    """
-    place = torch.arange(right.S).expand(right.B, -1)
-    newest = place + S - right.S
-    between = torch.where(place < right.S - T, torch.where(place < S - T, place, -1), newest)
-    for slots in (place, newest, between, place - right.pads):
-        yield torch.where((slots >= 0) & (slots < S), slots, -1)
-    if 0 < S < right.S:
-        yield torch.where(place >= right.S - S, place % S, -1)
 
 
 def gaps(held: Tensor, want: Tensor, slots: Tensor) -> Tensor:
@@ -42,28 +21,6 @@ def gaps(held: Tensor, want: Tensor, slots: Tensor) -> Tensor:
         return torch.full(want.shape[:3], torch.nan, dtype=want.dtype)
     gap = (held.gather(2, index) - want).abs().amax(dim=-1).nan_to_num(nan=torch.inf)
     return gap.masked_fill((slots < 0)[:, None], torch.nan)
-
-
-def aligned(trials: Sequence[tuple[Trial, Tensor]], right: Right, T: int, order: int | None = None) -> Tensor:
-    """The alignment under which most rows are right that are needed (`[B, places]`, with each trial); the first of equals.
-
-    Without padding: only where most rows of the padded sequences are right so. `order`: a number of the alignments, to
-    take that one.
-    """
-    found = list(alignments(trials[0][0][0].shape[2], right, T))
-    if order is not None:
-        return found[order]
-
-    def good(slots: Tensor) -> int:
-        return sum(
-            int(((gaps(held, want, slots).amax(1) <= bound) & needed).sum()) for (held, want, bound), needed in trials
-        )
-
-    scores = [good(slots) for slots in found]
-    padded = sum(int((needed & (right.pads > 0)).sum()) for _, needed in trials)
-    if not padded or scores[UNPADDED] <= scores[0] + padded / 2:
-        scores[UNPADDED] = -1
-    return found[scores.index(max(scores))]
 
 
 @dataclass

@@ -10,10 +10,10 @@ from ...subject import Uncached
 from .attended import behind, residual
 from .beside import Beside, lay
 from .classify import classified, unwritten
-from .compare import BETWEEN, NEWEST
 from .described import Forensics, Wrong
 from .grids import grid
 from .kinds import PARTS
+from .order import BETWEEN, NEWEST
 from .views import View
 from .words import merged, sentence
 

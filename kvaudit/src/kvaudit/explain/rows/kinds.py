@@ -1,22 +1,21 @@
-"""What wrong rows are. Every way in which a row could have come about is tried; the fewest ways that cover them are told."""
+"""What wrong rows are: every way in which a row could have come about is tried."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from ...subject import Uncached
-from .described import Of, Wrong
+from .described import Of
+from .formats import recognise
 from .right import Group, Right
 from .turns import rotated, turned
 from .views import View
 
 PARTS = "KV"
-SAME = Of()
 MOST = 120  # wrong rows of one layer that are looked into: the first and the last
 
 Sign = tuple[str, Of, str]  # kind, whose, detail
@@ -146,52 +145,12 @@ def numbers(cells: Cells, whole: Tensor | None) -> None:
     off = (x - factor[:, None] * w).abs().amax(dim=1)
     ordered = (x.sort(dim=1).values - w.sort(dim=1).values).abs().amax(dim=1) <= cells.limit
     for i in index.tolist():
-        if bool(close[i].any(dim=1).all()):
+        bits, _ = recognise(cells.x[i][None, :, None], want[i][None, :, None])
+        if bits and not bits.startswith("multiples"):
+            cells.signs[i].add(("rounded", Of(), bits))
+        elif bool(close[i].any(dim=1).all()):
             cells.signs[i].add(("heads", Of(), " ".join(map(str, taken[i].tolist()))))
         elif float(factor[i].abs()) > 1e-3 and float(off[i]) <= cells.limit * max(1.0, float(factor[i].abs())):
             cells.signs[i].add(("scaled", Of(), f"{float(factor[i]):.4g}"))
         elif bool(ordered[i]):
             cells.signs[i].add(("order", Of(), ""))
-
-
-def told(cells: Cells) -> Iterator[Wrong]:
-    """The fewest signs that cover the rows; of those that cover equally many, the least far-fetched. Others are unknown."""
-    rest = set(range(len(cells.batch)))
-    while rest:
-        counts = Counter(sign for i in rest for sign in cells.signs[i])
-        if not counts:
-            break
-        places = {sign: len({cells.rows[i] for i in rest if sign in cells.signs[i]}) for sign in counts}
-        best = max(sorted(counts, key=str), key=lambda sign: counts[sign] - 0.2 * cost(sign, places[sign]))
-        some = {i for i in rest if best in cells.signs[i]}
-        yield wrong(cells, sorted(some), *best)
-        rest -= some
-    if rest:
-        yield wrong(cells, sorted(rest), "unknown")
-
-
-def cost(sign: Sign, rows: int) -> float:
-    """How far-fetched it is of so many rows; of a single one, every turn is also one by its own position."""
-    kind, of, detail = sign
-    told = 0.3 * bool(detail) + 0.3 * ("=" in detail) + 1.2 * (kind == "fed") + 0.5 * detail.count(",")
-    return of.cost + told + (0.5 if rows == 1 else -0.5) * (detail in ("again", "not"))
-
-
-def agreed(cells: Iterable[Cells]) -> None:
-    """What can be said of a key and of the value beside it is said of both."""
-    at: dict[tuple[int, int, tuple[int, ...]], list[set[Sign]]] = {}
-    for some in cells:
-        for key, signs in zip(zip(some.batch, some.rows, [some.heads] * len(some.rows)), some.signs):
-            at.setdefault(key, []).append(signs)
-    for pair in at.values():
-        both = set.intersection(*pair)
-        for signs in pair if both else ():
-            signs &= both
-
-
-def wrong(cells: Cells, some: Sequence[int], kind: str, of: Of = SAME, detail: str = "") -> Wrong:
-    batch, rows = ({*(x[i] for i in some)} for x in (cells.batch, cells.rows))
-    part = PARTS[cells.part]
-    extra = cells.want is None
-    kind, detail = ("extra", detail or kind) if extra else (kind, detail)
-    return Wrong(cells.layer, part, tuple(sorted(batch)), cells.heads, tuple(sorted(rows)), kind, of, detail)

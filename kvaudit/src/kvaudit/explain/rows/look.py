@@ -12,7 +12,7 @@ SPEAKS = ("differs", "inconclusive", "unknown pattern")
 ALSO = 3  # further scripts of which something else is told
 
 
-def look(found: Explained) -> None:
+def compare_rows(found: Explained) -> None:
     """Compare the rows, where logits differ and the decoder shows its rows."""
     try:
         found.forensics = forensics(found)
@@ -28,7 +28,9 @@ def forensics(found: Explained) -> Forensics | None:
     side, tolerance = found.judged.side, found.tolerance
     if found.verdict not in SPEAKS or found.first is None or not side.reference.tapped:
         return None
-    shown = [(script, result) for script, result in found.pairs() if result.rows and result.rows[0] is not None]
+    if not shows_rows(found):
+        return None
+    shown = [(script, result) for script, result in found.pairs() if result.logits]
     right = sorted(((s, r) for s, r in shown if r.status == "equal"), key=lambda pair: pair[0].cost)
     seen = [examine(script, side, result, tolerance, right[:1]) for script, result in shown if result.differs]
     told: list[Forensics] = []
@@ -38,11 +40,13 @@ def forensics(found: Explained) -> Forensics | None:
     return replace(told[0], also=tuple(told[1 : 1 + ALSO])) if told else None
 
 
-def silent(found: Explained) -> None:
+def why_silent(found: Explained) -> None:
     """Why the rows say nothing, where nobody else says anything."""
     if found.suspects or found.forensics or found.verdict not in ("differs", "unknown pattern"):
         return
-    if not found.judged.side.reference.tapped:
-        return
-    if not callable(getattr(found.judged.side.build(), "layers", None)):
+    if found.judged.side.reference.tapped and not shows_rows(found):
         found.notes.append("the decoder has no layers(): with it, its rows would be compared with the right ones")
+
+
+def shows_rows(found: Explained) -> bool:
+    return callable(getattr(found.judged.side.build(), "layers", None))

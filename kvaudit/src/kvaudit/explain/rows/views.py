@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from ...subject import Uncached
-from .compare import Laid, aligned, limit
+from .compare import Laid, limit
 from .formats import recognise
 from .layouts import Layout, layouts
+from .order import aligned
 from .record import Step
 from .right import Right, right_at
 from .turns import evenly_turned, turn_on, turned
@@ -112,7 +113,7 @@ def share(view: View, samples: Iterable[tuple[Step, Right]], part: int, referenc
             want = view.right(pair[part], right.positions, reference)
             bound = limit(want, reference.unit, view.slack)
             needed = right.needed(layer)
-            slots = aligned([((held, want, bound), needed)], right, step.T)
+            slots = aligned([(held, want, bound, needed)], right, step.T)
             laid = Laid(held, want, bound, slots, needed)
             if part == 0 and reference.rotary and view.turned:
                 laid = turn_on(laid, evenly_turned(laid, reference), reference)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,11 +25,16 @@ class Hypothesis:
     family: str
     words: str
     rules: Rules = field(hash=False)
+    cost: int = 0  # how much must be said to say it
+    holds: Callable[[Sequence[str]], bool] | None = field(
+        default=None, compare=False
+    )  # whether it acts in the last of these calls; None: not said
 
     def __add__(self, other: Hypothesis) -> Hypothesis:
         """Both at once (a double fault)."""
         fault, kind = f"{self.fault} + {other.fault}", f"{self.family} + {other.family}"
-        return Hypothesis(fault, kind, f"{self.words}; and {other.words}", {**self.rules, **other.rules})
+        words = f"{self.words}; and {other.words}"
+        return Hypothesis(fault, kind, words, {**self.rules, **other.rules}, self.cost + other.cost)
 
 
 def family(name: str, *rows: Known) -> list[Hypothesis]:
