@@ -57,7 +57,7 @@ def write(table, path):
     csv.writer(out, delimiter=table.delimiter, lineterminator="\r\n").writerows(table.rows)
     half = path.with_name(path.name + ".part")
     try:
-        half.write_bytes(out.getvalue().encode(table.encoding))
+        half.write_bytes(out.getvalue().encode(table.encoding, "replace"))
         os.replace(half, path)
     except OSError as error:
         half.unlink(missing_ok=True)

@@ -201,6 +201,20 @@ KINDS = {
         notes={f"ada/{A}.ipynb": "the teacher named another file"},
         answers=((f"ada/{A}-Copy1.ipynb", "ada", ""),),
     ),
+    "Canvas: two files in one upload": Kind(
+        {"ada_1_456_work.zip": {f"{A}.ipynb": START, f"{A} (1).ipynb": notebook("newest_row", text="again")}},
+        {f"ada_1 {A}": f"ada_1_456_work.zip/{A} (1).ipynb"},
+        notes={f"ada_1_456_work.zip/{A}.ipynb": "its name has a lower number than ada_1_456_work.zip/"},
+    ),
+    "Canvas: two files in the last upload, and an earlier one": Kind(
+        {"ada_1_789_work.zip": {f"{A}.ipynb": START, f"b/{A}.ipynb": notebook("newest_row", text="again")}}
+        | {f"ada_1_456_{A}.ipynb": notebook("newest_row", text="old")},
+        refused=dict.fromkeys(
+            (f"ada_1_789_work.zip/{A}.ipynb", f"ada_1_789_work.zip/b/{A}.ipynb", f"ada_1_456_{A}.ipynb"),
+            f"3 files of ada_1 for {A}",
+        ),
+        asked={f"ada_1_789_work.zip/{A}.ipynb", f"ada_1_789_work.zip/b/{A}.ipynb", f"ada_1_456_{A}.ipynb"},
+    ),
     "(1) in another folder is no order": Kind(
         {f"ada_{A}.ipynb": START, f"ada/{A} (1).ipynb": notebook("newest_row", text="again")},
         refused={f"ada_{A}.ipynb": "2 files of ada", f"ada/{A} (1).ipynb": "2 files of ada"},
@@ -393,6 +407,12 @@ KINDS = {
             f"Ada {B}": f"ada_{B}.ipynb",
             f"20231234 {A}": f"20231234_{A}.ipynb",
         },
+    ),
+    "names in bytes that are no text": Kind(
+        {f"Zo\udcff_77{FILE}_/{A}.ipynb": START, f"\udcff/{A}.ipynb": START},
+        {f"Zo {A}": f"Zo?_77{FILE}_/{A}.ipynb"},
+        {f"?/{A}.ipynb": "it names no student"},
+        asked={f"?/{A}.ipynb"},
     ),
     "a name that is too long, and one that would be a formula or move the cursor": Kind(
         {

@@ -178,13 +178,13 @@ def test_an_answer_survives_a_spreadsheet(course, inbox):
     text = file.read_text(encoding="utf-8-sig")
     assert "./=1+1/work.ipynb,,,it names no lesson" in text
     for changed in (
-        text.replace("work.ipynb,,", "work.ipynb,Zoë,5"),
-        text.replace(",", ";").replace(";;;", ";Zoë;05;"),
+        text.replace("work.ipynb,,", "work.ipynb,Zoë Š,5"),
+        text.replace(",", ";").replace(";;;", ";Zoë Š;05;"),
     ):
         for encoding in ("utf-8", "utf-8-sig", "cp1252"):
             file.write_text(changed, encoding=encoding)
-            assert collect(course, inbox).taken == [(B, "Zoë")]
-    assert "./=1+1/work.ipynb,Zoë,05," in file.read_text(encoding="utf-8-sig")
+            assert collect(course, inbox).taken == [(B, "Zoë_Š")]
+    assert "./=1+1/work.ipynb,Zoë Š,05," in file.read_text(encoding="utf-8-sig")
 
 
 @pytest.mark.parametrize(

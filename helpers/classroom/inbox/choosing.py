@@ -33,9 +33,10 @@ def newness(item):
 def later(items):
     """In words, why the first of `items`, sorted by `newness`, is the newest; None if that cannot be known."""
     first, second = map(newness, items[:2])
-    if all(item.mark and item.mark.upload for item in items):
-        return "it was uploaded to Canvas before" if first > second else None
-    if any(item.mark and item.mark.upload for item in items):
+    uploads = {item.mark and item.mark.upload for item in items}
+    if None not in uploads and first[0] > second[0]:
+        return "it was uploaded to Canvas before"
+    if len(uploads) > 1:
         return None
     places = {(item.name[:-1], same_spelling(copy_number(item.name[-1])[0])) for item in items}
     return "its name has a lower number than" if len(places) == 1 and first > second else None
