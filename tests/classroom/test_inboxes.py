@@ -85,6 +85,14 @@ def test_what_is_placed_is_what_was_handed_in(kind, course):
         assert path.read_bytes() == contents[row["file"]]
 
 
+def test_what_came_out_of_a_bomb_is_deleted_at_once(tmp_path, small):
+    lay_out(KINDS["zip bombs: too much, too many, in one another"].files, tmp_path / "inbox")
+    (tmp_path / "scratch").mkdir()
+    inbox = files.look_through(tmp_path / "inbox", tmp_path / "scratch")
+    assert len(inbox.refused) == 3 and [path.parent.name for _, path in inbox.notebooks] == ["inbox"]
+    assert not list((tmp_path / "scratch").iterdir())
+
+
 def content_of(files, before=""):
     for name, content in files.items():
         if isinstance(content, dict):

@@ -68,6 +68,8 @@ def file_outer_zip(inbox, name, path):
     try:
         file_zip(inbox, name, path, Budget(), 1)
     except TooMuch as error:
+        for _, unpacked in inbox.notebooks[before[0] :]:
+            unpacked.unlink()
         for one, length in zip(filed, before):
             del one[length:]
         inbox.refuse(name, f"{error}; nothing of it was taken: look at it, and unpack it yourself")
@@ -103,8 +105,10 @@ def file_member(inbox, name, archive, member, budget, depth):
             inbox.refuse(name, f"it cannot be unpacked: {reason(error)}")
         else:
             if is_zip:
-                file_zip(inbox, name, path, budget, depth + 1)
-                path.unlink()
+                try:
+                    file_zip(inbox, name, path, budget, depth + 1)
+                finally:
+                    path.unlink()
             else:
                 inbox.notebooks.append((name, path))
 
