@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..explain import Explained, Suspect
+from ..explain.rows import Forensics
 from ..judge import Result, Tolerance
+from .html import html
+from .picture import picture
 from .text import lines
 
 VERDICTS: dict[str, tuple[int, str]] = {  # verdict -> (exit code, what it means)
@@ -46,6 +49,7 @@ class Report:
     certificate: str = ""
     notes: list[str] = field(default_factory=list)
     test: str = ""
+    forensics: Forensics | None = None  # what the decoder's rows say, where its logits are wrong
     seconds: float = 0.0
 
     @property
@@ -65,6 +69,14 @@ class Report:
 
         return figure(self)
 
+    def picture(self) -> str:
+        """Where rows are wrong, as text: a grid of layers and rows. Empty where they say nothing."""
+        return picture(self.forensics) if self.forensics else ""
+
+    def to_html(self) -> str:
+        """The report as a page that stands alone, with the grids."""
+        return html(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         told = ("verdict", "summary", "dtype", "max_abs_diff", "first", "arithmetic", "caught", "injected", "unseen")
@@ -73,6 +85,7 @@ class Report:
             "tolerance": {**vars(self.tolerance), "value": self.tolerance.value},
             "suspects": [vars(s) for s in self.suspects],
             "scripts": [{k: v for k, v in vars(r).items() if k != "logits"} for r in self.results],
+            "rows": self.forensics.to_dict() if self.forensics else None,
             "regret": self.regret,
             "notes": self.notes,
         }
@@ -104,5 +117,6 @@ def report_on(found: Explained, seconds: float = 0.0) -> Report:
         certificate=found.certificate,
         notes=found.notes,
         test=found.test,
+        forensics=found.forensics if VERDICTS[found.verdict][0] else None,
         seconds=seconds,
     )

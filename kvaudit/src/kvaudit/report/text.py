@@ -21,6 +21,7 @@ def lines(report: Report) -> Iterator[str]:
     yield "  script           largest     first wrong   what it exercises"
     yield from map(script_line, report.results)
     yield from at_the_difference(report)
+    yield from row_lines(report)
     yield from suspect_lines(report)
     yield ""
     yield from closing_lines(report)
@@ -55,6 +56,14 @@ def at_the_difference(report: Report) -> Iterator[str]:
             yield f"\n  Rows per layer at the end: {end}, expected {right[-1]}."
         else:
             yield f"\n  Rows per layer are as expected at every step ({end} at the end): lengths tell nothing here."
+
+
+def row_lines(report: Report) -> Iterator[str]:
+    """What the rows say, in the first script that differs and in others that show something else."""
+    seen = report.forensics
+    if seen is not None:
+        yield f"\n  Rows: {seen.words}."
+        yield from (f"  Also: {other.words}." for other in seen.also)
 
 
 def suspect_lines(report: Report) -> Iterator[str]:

@@ -62,7 +62,7 @@ def trials(step: Step, right: Right, views: Mapping[int, View], reference: Uncac
                 continue
             want = view.right(pair[part], right.positions, reference)
             bound = limit(want, reference.unit, slack if layer else view.slack)
-            if held.shape[1] == want.shape[1]:
+            if (held.shape[1], held.shape[3]) == (want.shape[1], want.shape[3]):
                 found[layer, part] = held, want, bound, right.needed(layer)
     return found
 

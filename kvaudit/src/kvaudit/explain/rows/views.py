@@ -111,6 +111,8 @@ def share(view: View, samples: Iterable[tuple[Step, Right]], part: int, referenc
             except (RuntimeError, IndexError, ValueError):
                 return 0.0
             want = view.right(pair[part], right.positions, reference)
+            if (held.shape[1], held.shape[3]) != (want.shape[1], want.shape[3]):
+                return 0.0
             bound = limit(want, reference.unit, view.slack)
             needed = right.needed(layer)
             slots = aligned([(held, want, bound, needed)], right, step.T)
