@@ -123,7 +123,7 @@ def explain(exercise, outcome, names):
     """(what was seen, what it looks like) for anything that a check or the learner's code raised."""
     error, kind = outcome.error, type(outcome.error)
     if kind is Wrong:
-        return error.seen, error.looks_like
+        return outcome.words, error.looks_like if type(error.looks_like) is str else None
     place = where(error, names)
     inside = place or ", outside the notebook's code, with what it returned"
     if kind is guard.TooLong:
@@ -151,7 +151,7 @@ def where(error, names):
 
 def is_stub(outcome):
     """Whether it comes from an unwritten function; torch raises NotImplementedError too, with words of its own."""
-    return isinstance(outcome.error, NotImplementedError) and outcome.words in ("", STUB)
+    return issubclass(type(outcome.error), NotImplementedError) and outcome.words in ("", STUB)
 
 
 def unwritten(exercise, error):

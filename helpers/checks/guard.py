@@ -1,7 +1,7 @@
 """Runs a learner's code so that nothing it does ends the kernel, floods the page or changes what runs after it.
 
-What holds where: a Python loop is stopped on every system, a single long call inside C code on none. A huge memory
-request is refused on Linux only. `os._exit` and a crash inside C code end the kernel on every system.
+What holds where: a Python loop is stopped on every system, code that sleeps or waits on all but Windows, a single long
+computation inside C code on none. A huge memory request is refused on Linux only. `os._exit` and a crash inside C code end the kernel on every system.
 """
 
 import os

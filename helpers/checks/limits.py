@@ -3,6 +3,7 @@
 The standard library alone, so that the limits can be tested on a Python that has no torch.
 """
 
+import _thread
 import builtins
 import contextlib
 import ctypes
@@ -13,6 +14,7 @@ import sys
 import threading
 
 ALLOWANCE = 4 * 2**30  # bytes that a check may ask for on top of what the kernel already has
+WAKE = getattr(signal, "SIGURG", None) if hasattr(signal, "pthread_kill") else None  # ignored where nobody handles it
 KEEP = 300  # characters of a learner's output that are repeated in a result
 
 
@@ -68,17 +70,23 @@ def streams(output):
 
 
 class Alarm:
-    """Raises TooLong in the thread that made it after `seconds`, and each second after that, until `stop`."""
+    """Raises TooLong in the thread that made it after `seconds`, and each second after that, until `stop`.
+
+    Its own thread is none of `threading`: a tracer of all threads would trace it, and Python 3.11 holds traced threads
+    up at their next call while an exception is on its way to another one.
+    """
 
     def __init__(self, seconds):
         self.thread, self.seconds = threading.get_ident(), seconds
-        self.lock, self.wake = threading.Lock(), threading.Event()
+        self.waked = WAKE and self.thread == threading.main_thread().ident
+        self.lock, self.running = threading.Lock(), threading.Lock()
         self.ended = self.late = False
-        threading.Thread(target=self.watch, daemon=True).start()
+        self.running.acquire()
+        _thread.start_new_thread(self.watch, ())
 
     def watch(self):
         wait = self.seconds
-        while not self.wake.wait(wait):
+        while not self.running.acquire(timeout=wait):
             with self.lock:
                 if self.ended:
                     return
@@ -88,12 +96,15 @@ class Alarm:
 
     def throw(self):
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.thread), ctypes.py_object(TooLong))
+        if self.waked:  # a thread that sleeps or waits looks at exceptions when it is woken
+            signal.pthread_kill(self.thread, WAKE)
 
     def stop(self):
         """Whether the time was over. May itself raise a TooLong that was on its way: call it once more then."""
         with self.lock:
             self.ended = True
-        self.wake.set()
+        if self.running.locked():
+            self.running.release()
         if self.late:
             self.deliver()
         return self.late
@@ -112,7 +123,10 @@ class Alarm:
 
 @contextlib.contextmanager
 def interrupts_noted():
-    """Yields a list that gets an entry when the user presses Ctrl+C; without one, a KeyboardInterrupt is the code's own."""
+    """Yields a list that gets an entry when the user presses Ctrl+C; without one, a KeyboardInterrupt is the code's own.
+
+    Meanwhile an `Alarm` can wake this thread.
+    """
     pressed, before = [], signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield pressed
@@ -122,11 +136,18 @@ def interrupts_noted():
         pressed.append(number)
         return before(number, frame)
 
+    asleep = signal.signal(WAKE, wake) if WAKE else None
     signal.signal(signal.SIGINT, note)
     try:
         yield pressed
     finally:
         signal.signal(signal.SIGINT, before)
+        if callable(asleep) or isinstance(asleep, signal.Handlers):
+            signal.signal(WAKE, asleep)
+
+
+def wake(*_):
+    """Runs in a thread that was woken; the exception that was thrown there comes up in it."""
 
 
 @contextlib.contextmanager

@@ -78,6 +78,7 @@ def write_collector(value):
     (gc.enable if value[0] else gc.disable)()
     gc.set_threshold(*value[1])
     gc.set_debug(value[2])
+    gc.callbacks[:] = value[3]
 
 
 def write_profiler(value):
@@ -180,7 +181,7 @@ SETTINGS = [  # in the order in which they are put back
     Setting("recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
     Setting("loaded modules", lambda: (sys.modules is MODULES, dict(MODULES)), lambda value: write_modules(value[1])),
     Setting("module path", lambda: (sys.path, list(sys.path)), write_path),
-    Setting("garbage collector", lambda: (gc.isenabled(), gc.get_threshold(), gc.get_debug()), write_collector),
+    Setting("garbage collector", lambda: (gc.isenabled(), gc.get_threshold(), gc.get_debug(), gc.callbacks[:]), write_collector),
     Setting("thread switches", sys.getswitchinterval, sys.setswitchinterval),
     Setting("digits of a number", lambda: sys.get_int_max_str_digits(), lambda digits: sys.set_int_max_str_digits(digits)),
     Setting("environment", lambda: (os.environ is ENVIRONMENT, dict(ENVIRONMENT)), write_environment),

@@ -5,7 +5,7 @@ import sys
 
 import torch
 
-from . import python_state, torch_state
+from . import python_state, registry, torch_state
 from .patches import put_back, watched
 from .python_state import AS_IT_IS, Setting
 
@@ -27,8 +27,25 @@ RANDOM = [
         torch.cuda.set_rng_state_all,
     ),
 ]
+
+
+def read_exercises():
+    return {
+        name: (exercise, dict(vars(exercise)), list(exercise.checks)) for name, exercise in registry.EXERCISES.items()
+    }
+
+
+def write_exercises(kept):
+    registry.EXERCISES.clear()
+    for name, (exercise, fields, checks) in kept.items():
+        registry.EXERCISES[name] = exercise
+        vars(exercise).clear()
+        vars(exercise).update(fields)
+        exercise.checks[:] = checks
+
+
 FLAGS = torch_state.SETTINGS
-SETTINGS = [*FLAGS, *python_state.SETTINGS, *RANDOM]
+SETTINGS = [*FLAGS, *python_state.SETTINGS, *RANDOM, Setting("exercises", read_exercises, write_exercises)]
 
 
 class Kept:

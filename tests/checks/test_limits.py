@@ -34,7 +34,14 @@ def endless():
 def endless_and_catches_it():
     try: endless()
     except BaseException: pass
+def asleep(): time.sleep(60)
+def waits():
+    lock = threading.Lock()
+    while True: lock.acquire()
 def late(learners):
+    with limits.interrupts_noted():
+        return limited(learners)
+def limited(learners):
     alarm = limits.Alarm(0.1)
     try:
         try: learners()
@@ -43,7 +50,7 @@ def late(learners):
     for _ in range(100_000): pass  # what runs next: nothing may be left that hits it
     return late
 {tracer}
-found = [late(learners) for learners in (in_time, a_little_late, endless, endless_and_catches_it, in_time)]
+found = [late(learners) for learners in (in_time, a_little_late, endless, endless_and_catches_it, asleep, waits, in_time)]
 sys.settrace(None); sys.setprofile(None)
 print(found)
 """
@@ -59,7 +66,7 @@ def run(python, code, *arguments, **options):
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda path: Path(path).parents[1].name)
 def test_the_time_limit_holds_and_ends_under(python, tracer):
     code = CODE.format(tracer=TRACERS[tracer])
-    assert run(python, code, limits.__file__) == "[False, True, True, True, False]\n"
+    assert run(python, code, limits.__file__) == "[False, True, True, True, True, True, False]\n"
 
 
 def test_a_right_answer_is_right_and_the_tracer_stays(tmp_path):
