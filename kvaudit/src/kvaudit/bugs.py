@@ -18,6 +18,11 @@ class Bug:
 
 OFFSET = "the offset passed to the position embedding (or rotation) in decode: it must be the number of cached tokens"
 
+ROUNDING = "Keys and values are stored in fewer bits ({})."
+FORMATS = (
+    "bfloat16 float16 float32 float8 float8_e5m2 int8 int8_zero int8_head int8_all int4 int4_4 int4_8 int4_16 int4_32"
+).split()
+
 BUGS = {
     "pos_zero": Bug("position", "Every decode step runs at position 0 instead of n.",
         OFFSET),
@@ -163,12 +168,8 @@ BUGS = {
         "everything that is indexed by the beams' parents: keys and values, in every layer"),
     "batch_mixed": Bug("batch rows", "A row of the batch reads what another row has cached.",
         "what a cached row is found by: its own place in the batch, in every call"),
-    "stored_bfloat16": Bug("rounding", "Keys and values are stored in fewer bits (bfloat16).",
-        "the dtype of the cache: this is rounding, not a wrong row"),
-    "stored_float16": Bug("rounding", "Keys and values are stored in fewer bits (float16).",
-        "the dtype of the cache: this is rounding, not a wrong row"),
-    "stored_float32": Bug("rounding", "Keys and values are stored in fewer bits (float32).",
-        "the dtype of the cache: this is rounding, not a wrong row"),
-    "stored_int8": Bug("rounding", "Keys and values are stored in fewer bits (int8).",
-        "the dtype of the cache: this is rounding, not a wrong row"),
 }  # fmt: skip
+BUGS |= {
+    f"stored_{n}": Bug("rounding", ROUNDING.format(n), "the dtype of the cache: this is rounding, not a wrong row")
+    for n in FORMATS
+}

@@ -7,6 +7,7 @@ from .rows import compare_rows, expect_rows, why_silent
 from .sensitivity import inject
 from .shrink import shorten
 from .suspects import name, specification
+from .ties import broke
 
 __all__ = ["Explained", "Suspect", "explained"]
 
@@ -17,6 +18,7 @@ LOOKS = (
     probes.determinism,
     compare_rows,
     name,
+    broke,
     why_silent,
     inject,
     specification,

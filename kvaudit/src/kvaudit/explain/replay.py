@@ -87,7 +87,8 @@ class Case:
             nonlocal worst, steps
             if step >= len(result.logits):
                 return True
-            worst = max(worst, float((logits.double() - result.logits[step].double()).abs().max()))
+            gap = float((logits.double() - result.logits[step].double()).abs().max())
+            worst = max(worst, gap) if gap == gap else math.inf  # a NaN reproduces nothing
             steps += worst <= self.tolerance
             return worst > self.tolerance
 

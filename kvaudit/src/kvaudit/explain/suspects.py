@@ -5,6 +5,7 @@ from ..subject import trait
 from .diagnosis import diagnose
 from .explained import Explained, Suspect
 from .replay import Case, Clock, Match
+from .ties import tie
 
 BEYOND_DOUBT = 1e6  # times the null, in float64: no rounding, known or unknown, is that large
 
@@ -27,6 +28,7 @@ def name(found: Explained) -> None:
         found.summary = f"{matches[0].hypothesis.words}: this alone reproduces the logits (they differ by at most {found.largest:.1e})."
     elif matches:
         found.verdict, found.suspects = "differs", [suspect(m) for m in matches]
+        tie(found, matches)
     elif found.verdict == "differs":
         unknown(found)
 

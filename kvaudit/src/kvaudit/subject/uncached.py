@@ -65,6 +65,9 @@ class Uncached:
                 kept["_uncached"] = mine
         return cast(Uncached, mine)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Uncached:
+        return self  # a decoder that holds its reference is copied often: not with all that was measured
+
     def logits(self, tokens: Tensor) -> Tensor:
         logits = self.asked("logits", tokens)
         shape = [*tokens.shape, self.vocab_size]
