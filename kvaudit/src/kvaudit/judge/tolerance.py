@@ -7,7 +7,7 @@ two do not stand a factor of 3 on either side of it, no difference in between pr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -77,19 +77,26 @@ def between(nulls: list[float], faults: list[float], exact: Tensor, reference: U
 
 def for_scripts(measured: Tolerance, runs: Sequence[Run], side: Side) -> Tolerance:
     """The measured tolerance, its null no smaller than what the scripts' own lengths and batches give without a cache."""
-    own = [side.reference.remembered(("null", r.script.content), partial(own_null, side.reference, r)) for r in runs]
+    own = [gap for run in runs for gap in own_nulls(side.reference, run)]
     size = max((float(right.abs().max()) for r in runs for right in r.right), default=0.0)
-    return replace(measured, null=max(measured.null, *own, side.unit * size))
+    unit = side.reference.unit if any(run.hung for run in runs) else side.unit  # what hung is not called once more
+    return replace(measured, null=max(measured.null, *own, unit * size))
 
 
-def own_null(reference: Uncached, run: Run) -> float:
-    """Largest difference between the uncached logits of a script and those of each history by itself, at its own shape."""
-    gaps = []
+def own_nulls(reference: Uncached, run: Run) -> Iterator[float]:
+    """Differences between the uncached logits of a script and those of its histories by themselves, at their own shapes.
+
+    Each shape `[B, T]` is measured once.
+    """
     for rows, right in zip(histories(run.script), run.right):
-        alone = [rows] if len({len(row) for row in rows}) == 1 else [[row] for row in rows]
-        logits = torch.cat([reference.logits(torch.stack(group))[:, -1] for group in alone])
-        gaps.append(largest(logits, right))
-    return max(gaps, default=0.0)
+        together = len({len(row) for row in rows}) == 1
+        for group, logits in [(rows, right)] if together else [([row], x[None]) for row, x in zip(rows, right)]:
+            tokens = torch.stack(group)
+            yield reference.remembered(("null", tuple(tokens.shape)), partial(own_null, reference, tokens, logits))
+
+
+def own_null(reference: Uncached, tokens: Tensor, right: Tensor) -> float:
+    return largest(reference.logits(tokens)[:, -1], right)
 
 
 def chunkings(T: int) -> set[tuple[int, ...]]:
