@@ -45,7 +45,8 @@ def test(arguments):
     cpu, arguments = cpu_wanted(arguments)
     python = ready_python(["test"], cpu)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the models are small: a second thread costs more than it gives
-    steps = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["pytest", *PARALLEL, *arguments]]
+    types = ["mypy", "--config-file", "kvaudit/pyproject.toml", "kvaudit/src"]
+    steps = [["ruff", "check", "."], ["ruff", "format", "--check", "."], types, ["pytest", *PARALLEL, *arguments]]
     codes = [run([python, "-m", *step]) for step in steps]
     return next((code for code in codes if code), 0)
 

@@ -79,7 +79,13 @@ def test_without_torch_it_says_so_and_goes_on(run, without):
 def test_with_nothing_installed_it_still_runs(tmp_path):
     """A bare Python without any site-packages, and a package folder without the course's metadata beside it."""
     (tmp_path / "helpers" / "commands").mkdir(parents=True)
-    for name in ("__init__.py", "commands/__init__.py", "commands/environment.py", "commands/setup_env.py"):
+    for name in (
+        "__init__.py",
+        "commands/__init__.py",
+        "commands/environment.py",
+        "commands/setup_env.py",
+        "commands/versions.py",
+    ):
         shutil.copy(env.ROOT / "helpers" / name, tmp_path / "helpers" / name)
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from helpers.commands.environment import main; sys.exit(main([]))"

@@ -60,7 +60,7 @@ def test_the_tests_add_what_the_lab_did_not_need_and_the_lab_keeps_it(clone):
     calls.clear()
     assert setup_env.test(["-k", "mask"]) == 0
     assert calls[0] == [python, "-c", "import pip"] and calls[1][-4:] == ["-e", "./kvaudit", "-e", ".[test]"]
-    assert [c[2] for c in calls[2:]] == ["ruff", "ruff", "pytest"] and calls[-1][-2:] == ["-k", "mask"]
+    assert [c[2] for c in calls[2:]] == ["ruff", "ruff", "mypy", "pytest"] and calls[-1][-2:] == ["-k", "mask"]
     calls.clear()
     setup_env.lab([])
     assert len(calls) == 1
