@@ -11,7 +11,7 @@ from helpers.faults import CATALOGUE, faulty
 from helpers.faults.controls import CONTROLS, control
 from helpers.model import Config, MiniGPT
 from helpers.reference import MiniGPTReference
-from kvaudit.subject import reference_for
+from kvaudit.references import reference_for
 
 HARMLESS = {("rope", "leftpad_arange_pos")}  # a shift of a whole row cancels in rotary attention
 CAPACITY = 30  # of buffers: fewer rows than the block, so that the end of the buffer is met first

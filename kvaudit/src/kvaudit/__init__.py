@@ -10,8 +10,8 @@ of every bug that can be named. Importing this costs what torch costs.
 from .judge import Tolerance, measure
 from .line import assert_cached_equals_uncached, audit
 from .protocol import Decoder, Reference
+from .references import register
 from .report import VERDICTS, Report
-from .subject import register
 
 __version__ = "0.1.0"
 __all__ = [

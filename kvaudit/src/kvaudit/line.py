@@ -19,8 +19,9 @@ from .explain import explained
 from .judge import judge
 from .plan import plan_for
 from .play import SECONDS, play
+from .references import reference_for
 from .report import Report, report_on
-from .subject import subject_of
+from .subject import check_decoder, subject_of
 
 
 def audit(
@@ -44,6 +45,8 @@ def audit(
     name_seconds: what naming a bug may take. Raises TypeError and ValueError in words for what cannot be audited at all.
     """
     began = time.perf_counter()
+    check_decoder(decoder)
+    reference = reference_for(decoder) if reference is None else reference
     plan = plan_for(subject_of(decoder, reference, float64), prompt, tokens, seed)
     judged = judge(play(plan, call_seconds))
     return report_on(explained(judged, deep=explain, seconds=name_seconds), time.perf_counter() - began)

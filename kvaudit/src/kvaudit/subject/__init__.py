@@ -11,10 +11,10 @@ import torch
 from ..protocol import Builder
 from .copies import builder, in_float64
 from .precision import Narrowest
-from .references import reference_for, register, trait
+from .traits import trait
 from .uncached import BadReference, Uncached
 
-__all__ = ["BadReference", "Side", "Subject", "Uncached", "reference_for", "register", "subject_of", "trait"]
+__all__ = ["BadReference", "Side", "Subject", "Uncached", "check_decoder", "subject_of", "trait"]
 
 
 @dataclass(frozen=True)
@@ -60,17 +60,19 @@ class Subject:
         return self.capacity or self.native.reference.last_position
 
 
-def subject_of(decoder: Any, reference: Any = None, float64: bool = True) -> Subject:
-    """Take a decoder, or a function that makes one from a model, and its reference (found where it is left out).
-
-    Raises TypeError in words for what is no decoder, ValueError where no reference can be found.
-    """
+def check_decoder(decoder: Any) -> None:
+    """Raise TypeError in words for what is neither a decoder nor a function that makes one."""
     if not hasattr(decoder, "prefill") and not callable(decoder):
         raise TypeError(
             "audit() takes a decoder, an object with prefill(tokens [B, T]) and decode(token [B]), or a function that "
             f"makes one from a model; got {type(decoder).__name__}"
         )
-    uncached = Uncached.of(reference_for(decoder) if reference is None else reference)
+
+
+def subject_of(decoder: Any, reference: Any, float64: bool = True) -> Subject:
+    """Take a decoder, or a function that makes one from a model, and its reference. Raises TypeError for what is neither."""
+    check_decoder(decoder)
+    uncached = Uncached.of(reference)
     build = builder(decoder, uncached.model)
     native = Side(uncached, build)
     exact = in_float64(uncached, build) if float64 else None

@@ -18,18 +18,10 @@ def reference_for(decoder: Any) -> Any:
     if make is not None:
         return make(decoder)
     if hasattr(model, "get_input_embeddings"):
-        from ..hf import HFReference  # only now: transformers is no requirement
+        from .hf import HFReference  # only now: transformers is no requirement
 
         return HFReference(model)
     raise ValueError(
         f"{type(decoder).__name__} has no .model that the audit knows; pass reference=, a function of tokens [B, T] that "
         "returns logits [B, T, V] without a cache, or an object (kvaudit.protocol says what it can have)"
     )
-
-
-def trait(decoder: Any, name: str) -> int | None:
-    """`window` or `capacity` of a decoder, or of the cache that it makes; None where it has none."""
-    found = getattr(decoder, name, None)
-    if found is None and callable(getattr(decoder, "new_cache", None)):
-        found = getattr(decoder.new_cache(), name, None)
-    return found if isinstance(found, int) else None
