@@ -63,7 +63,6 @@ CASES = [(id, p) for id in TABLE for p in MODELS if CATALOGUE[id].fits(MODELS[p]
 
 def test_the_catalogue_has_exactly_these_faults_and_families():
     assert {id: fault.family for id, fault in CATALOGUE.items()} == {id: row[0] for id, row in TABLE.items()}
-    assert len(CATALOGUE) == 30
 
 
 @pytest.mark.parametrize("id", TABLE)
@@ -79,7 +78,7 @@ def test_an_entry_has_all_its_words(id):
 
 def test_titles_and_words_are_all_different():
     for words in ("title", "does"):
-        assert len({getattr(fault, words) for fault in CATALOGUE.values()}) == 30
+        assert len({getattr(fault, words) for fault in CATALOGUE.values()}) == len(CATALOGUE)
 
 
 @pytest.mark.parametrize("id", TABLE)
