@@ -90,6 +90,7 @@ class RunToTheEnd(Execute):
 
     def preprocess(self, nb, resources, km=None):
         self.stoppers = {}  # index of a cell -> why it is not run
+        self.outputs = {}  # index of a cell that came to its end, in any try -> its outputs
         self.end = time.monotonic() + self.notebook_timeout
         self.extra_arguments, self.timeout_func, self.shutdown_kernel = [SETUP], self.seconds, "immediate"
         while True:
@@ -118,15 +119,18 @@ class RunToTheEnd(Execute):
     def leave_out(self, index, died):
         words = "it ended the kernel" if died else f"it was still running after {self.limit:g} seconds"
         self.stoppers[index] = f"not run: {words}"
+        self.outputs.pop(index, None)
         self.log.warning("cell %d is %s; starting again without it", index + 1, self.stoppers[index])
 
     def cut(self, nb):
-        """What was run counts; the cell that was running, and all after it, get an error."""
+        """What was run counts, in an earlier try too; all else gets an error."""
         words = f"not run: the notebook's {self.notebook_timeout} seconds were over"
-        self.log.warning("cell %d is %s, as are all after it", self.at + 1, words)
-        for cell in nb.cells[self.at :]:
-            if cell.cell_type == "code":
-                cell.outputs = failed("NotRun", words)
+        code = {index: cell for index, cell in enumerate(nb.cells) if cell.cell_type == "code"}
+        if left := code.keys() - self.outputs.keys() - self.stoppers.keys():
+            self.log.warning("cell %d is %s, as are all after it", min(left) + 1, words)
+        for index, cell in code.items():
+            why = self.stoppers.get(index, words)
+            cell.outputs = self.outputs[index] if index in self.outputs else failed("NotRun", why)
 
     def setup_kernel(self, **options):
         threads = os.environ.get("OMP_NUM_THREADS", "1")  # the models are small, and many submissions may run at once
@@ -143,7 +147,9 @@ class RunToTheEnd(Execute):
         self.at, self.written = index, 0
         if time.monotonic() >= self.end:
             raise TimeOver
-        return super().preprocess_cell(cell, resources, index)
+        cell, resources = super().preprocess_cell(cell, resources, index)
+        self.outputs[index] = cell.get("outputs")
+        return cell, resources
 
     def output(self, outs, msg, display_id, cell_index):
         self.written += len(str(msg["content"]))

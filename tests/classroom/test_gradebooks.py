@@ -107,6 +107,12 @@ def test_an_anonymous_worksheet_is_filled_by_its_numbers():
     assert cells == {("Participant 77", "Grade"): "2", ("Participant 7", "Grade"): "1"} and not outcome.problems
 
 
+def test_moodle_calls_the_last_name_one_way_or_the_other():
+    for title in ("Surname", "Last name"):
+        _, cells = filled(EXPORT.replace("Surname", f'"{title}"'), "moodle", {A: {"Ada_Lovelace": 5.0}}, chosen=(A,))
+        assert cells == {("Ada", "Assignment: 00_start_here (Real)"): "5"}
+
+
 def test_moodles_grade_book_is_filled_by_names_and_namesakes_are_not():
     scores = {A: {"ada_lovelace": 5.0, "Jan_Li": 1.0}, B: {"12": 12.0, "jan2@b_org": 7.25}}
     outcome, cells = filled(EXPORT, "moodle", scores, chosen=(A, B))
@@ -251,6 +257,20 @@ def test_what_the_command_cannot_do_is_said(course, capsys, options, words):
     options = [str(file) if option == "FILE" else option for option in options]
     assert steps.main(["grades", str(course), *options, "--canvas", str(file)]) == 2
     assert words in capsys.readouterr().err and file.read_text(encoding="utf-8") == CANVAS
+
+
+def test_the_scores_say_what_was_late(course, capsys):
+    late = dict.fromkeys(record.HEADER, "") | {"lesson": B, "student": "bob", "late": "late"}
+    record.save(course, {(B, "bob"): late})
+    assert steps.main(["scores", str(course)]) == 0
+    lines = (course / "scores.csv").read_text(encoding="utf-8").splitlines()
+    assert lines == [
+        "lesson,student,exercise,points,of,late",
+        f"{B},Zoë,prefill,60,70,",
+        f"{B},Zoë,answer_05_1,0.5,6,",
+        f"{B},bob,prefill,,70,late",
+        f"{B},bob,answer_05_1,1,6,late",
+    ]
 
 
 def test_a_file_that_is_not_there_is_said(course, capsys):

@@ -57,8 +57,9 @@ def holds(lines, expected):
 def test_each_file_is_placed_or_listed(kind, course):
     outside = {path for path in course.parent.rglob("*")} - {path for path in course.rglob("*")}
     found = collect(course, course.parent / "inbox")
-    placed = {f"{row['student']} {row['lesson']}": row["file"] for row in rows(course / "collected.csv")}
-    assert placed == kind.taken
+    kept = {f"{row['student']} {row['lesson']}": row for row in rows(course / "collected.csv")}
+    assert {key: row["file"] for key, row in kept.items()} == kind.taken
+    assert {key for key, row in kept.items() if row["late"]} == kind.late
     assert {f"{student} {lesson}" for lesson, student in found.taken} == set(kind.taken)
     assert {f"{student} {lesson}" for lesson, student in found.late} == kind.late
     holds(found.refused, kind.refused)

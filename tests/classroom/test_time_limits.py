@@ -1,5 +1,6 @@
 """No cell and no notebook holds up the grading of a class: each has its time, and what was stopped is said."""
 
+import contextlib
 import time
 
 import pytest
@@ -25,6 +26,17 @@ def grade_cell(name):
 def run(monkeypatch, tmp_path):
     """Run cells under limits: (each code cell's text or error, seconds)."""
     monkeypatch.setattr(preprocessors, "SETUP", "--IPKernelApp.exec_lines=pass")  # nothing that takes time to import
+    setup_kernel = RunToTheEnd.setup_kernel
+
+    @contextlib.contextmanager
+    def started(step, **options):
+        """The notebook's time begins with its first kernel's, so that a busy machine changes nothing."""
+        with setup_kernel(step, **options):
+            if not step.stoppers:
+                step.end = time.monotonic() + step.notebook_timeout
+            yield
+
+    monkeypatch.setattr(RunToTheEnd, "setup_kernel", started)
 
     def run(*sources, **limits):
         cells = [new_markdown_cell("text"), *(new_code_cell(s) if isinstance(s, str) else s for s in sources)]
@@ -43,16 +55,56 @@ def test_an_endless_cell_is_stopped_and_the_others_are_run(run):
 
 
 def test_a_notebook_with_many_endless_cells_is_cut_and_what_was_run_counts(run):
-    over = "not run: the notebook's 6 seconds were over"
-    said, seconds = run("print(1)", *[ENDLESS] * 4, "print(2)", grade_cell("newest_row"), timeout=4, notebook_timeout=6)
-    assert said == ["1\n", "not run: it was still running after 4 seconds", *[over] * 5]
+    """With the second try still on its way, too: a kernel may take longer to start than the notebook has left."""
+    over, stopped = "not run: the notebook's 6 seconds were over", "not run: it was still running after 4 seconds"
+    cells = ["print(1)", "x = 1", ENDLESS, *[ENDLESS] * 3, "print(2)", grade_cell("newest_row")]
+    said, seconds = run(*cells, timeout=4, notebook_timeout=6)
+    assert said == ["1\n", stopped, *[over] * 5]
     assert seconds < 30
 
 
+@pytest.fixture
+def over_in_try(monkeypatch):
+    """Make a notebook's time over as soon as the try of a number, from 1, begins."""
+
+    def set_up(number):
+        start, tries = RunToTheEnd.setup_kernel, []
+
+        def setup_kernel(step, **options):
+            tries.append(step)
+            step.end -= 100 if len(tries) == number else 0
+            return start(step, **options)
+
+        monkeypatch.setattr(RunToTheEnd, "setup_kernel", setup_kernel)
+
+    return set_up
+
+
+def test_what_an_earlier_try_ran_counts(run, over_in_try, caplog):
+    over_in_try(2)
+    said, _ = run("print(1)", "1 / 0", "x = 1", ENDLESS, "print(2)", timeout=2, notebook_timeout=60)
+    over = "not run: the notebook's 60 seconds were over"
+    assert said == ["1\n", "division by zero", "not run: it was still running after 2 seconds", over]
+    assert f"cell 6 is {over}, as are all after it" in caplog.messages
+
+
+def test_a_cell_that_ended_once_and_ended_the_kernel_later_does_not_count(run, over_in_try):
+    over_in_try(3)
+    turns = "import os\nif os.path.exists('once'):\n    os._exit(1)\nopen('once', 'w').close()\nprint(1)"
+    said, _ = run(turns, ENDLESS, timeout=2, notebook_timeout=60)
+    assert said == ["not run: it ended the kernel", "not run: it was still running after 2 seconds"]
+
+
 def test_cells_that_each_keep_their_time_cannot_take_more_than_the_notebook_has(run):
-    over = "not run: the notebook's 5 seconds were over"
-    said, _ = run(*["import time; time.sleep(1.5); print(3)"] * 8, timeout=60, notebook_timeout=5)
+    over = "not run: the notebook's 4 seconds were over"
+    said, _ = run(*["import time; time.sleep(0.4); print(3)"] * 25, timeout=60, notebook_timeout=4)
     assert said[0] == "3\n" and said[-1] == over and set(said) == {"3\n", over}
+
+
+def test_a_cell_has_no_more_time_than_its_notebook(run):
+    over = "not run: the notebook's 4 seconds were over"
+    said, seconds = run("print(1)", ENDLESS, "print(2)", timeout=60, notebook_timeout=4)
+    assert said == ["1\n", over, over] and seconds < 40
 
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
@@ -61,6 +113,22 @@ def test_a_check_has_more_time_than_it_can_take(exercise):
     step = RunToTheEnd()
     step.end = time.monotonic() + 10_000
     assert check_seconds(cell) == most and step.seconds(cell) == most + step.timeout > most
+
+
+def test_a_notebooks_time_begins_with_its_first_try_and_no_other(monkeypatch):
+    ends = []
+
+    def preprocess(step, nb, resources, km):
+        ends.append(step.end - before)
+        step.at = 0
+        if len(ends) < 3:
+            raise preprocessors.DeadKernelError
+        return nb, resources
+
+    monkeypatch.setattr(preprocessors.Execute, "preprocess", preprocess)
+    before = time.monotonic()
+    RunToTheEnd(notebook_timeout=50).preprocess(new_notebook(), {})
+    assert len(ends) == 3 and len(set(ends)) == 1 and 50 <= ends[0] < 60
 
 
 def test_only_a_check_has_the_time_of_one():

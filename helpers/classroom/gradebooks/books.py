@@ -119,9 +119,6 @@ class CanvasGradebook(Book):
     names = ("Student", "SIS Login ID", "SIS User ID", "Integration ID", "ID")
     locked = {"n/a": "the lesson is not assigned to them there", "ex": "they are excused there"}
 
-    def people(self):
-        return [row for row in super().people() if self.number(row)]
-
     def number(self, row):
         return self.cell(row, "ID")
 
