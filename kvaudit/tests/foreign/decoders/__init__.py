@@ -1,0 +1,1 @@
+"""Correct decoders, one module each, with their references."""

@@ -1,0 +1,1 @@
+"""Mistakes in the decoder after Flax and MLX."""

@@ -1,0 +1,1 @@
+"""Mistakes in the decoder after the LLaMA reference code."""

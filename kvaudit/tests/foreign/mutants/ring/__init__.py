@@ -1,0 +1,1 @@
+"""Mistakes in the decoder after Mistral's reference code."""
