@@ -1,14 +1,18 @@
 """A number or a letter counts in whatever dress a person would accept it, and in no other."""
 
+import nbformat
 import pytest
 import torch
 
 from helpers import progress
-from helpers.checks import registry
+from helpers.checks import EXERCISES, registry
+from helpers.checks.learner_report import NOTEBOOKS, notebooks
 from helpers.checks.registry import Exercise, Question
 from helpers.checks.values import letter, number, plain
 
 from .graders import graded
+
+COURSE = EXERCISES
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +54,16 @@ def test_a_letter_in_any_dress(answer):
 def test_what_is_not_the_letter(answer):
     told = graded("which", f"which = {answer}")
     assert (float(told), told.attempted) == (0, True) and "check itself failed" not in str(told)
+
+
+def test_the_form_of_an_answer_stands_where_it_is_written():
+    """Before a failure: a question's cell in the learner's notebook says what is to be filled in."""
+    cells = [cell for _, path in notebooks().values() for cell in nbformat.read(NOTEBOOKS / path, as_version=4).cells]
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    for question in (e for e in COURSE.values() if isinstance(e, Question)):
+        form = "'a', 'b' or" if "c" in question.options else "'a'" if question.options else "a number"
+        line = next(line for line in code.splitlines() if line.startswith(f"{question.name} = None"))
+        assert form in line or form.replace(" or", ",") in line, line
 
 
 def test_an_exercise_that_asks_for_a_number_takes_it_in_any_dress():

@@ -112,6 +112,19 @@ def test_an_answer_that_is_a_trap_in_itself(name, code):
     (str(told) + told._repr_html_()).encode()
 
 
+def test_questions_are_refused_in_a_kernel_too(monkeypatch):
+    """There input() and getpass() are functions of the kernel's, which wait for the front end."""
+    monkeypatch.setattr("builtins.input", lambda *_: "12")
+    monkeypatch.setattr("getpass.getpass", lambda *_: "12")
+    for question in ("input()", "__import__('getpass').getpass()"):
+        assert "the code waits for the keyboard" in text(f"    return x * int({question})")
+
+
+def test_output_that_lies_about_its_length():
+    lie = "    class S(str):\n        def __len__(self): return 10**9\n        def __str__(self): return self\n"
+    assert "the code printed 4 characters, beginning: 'zzz'" in text(lie + "    print(S('zzz')); return 2 * x")
+
+
 def test_the_notebooks_own_input_stays_a_tensor():
     assert float(graded("double", DOUBLE.replace("def", "input = 2\ndef") + "    return input * x")) == 1
 

@@ -125,6 +125,7 @@ def test_a_result_that_lies_gets_nothing(right, lie):
     lines = f"import torch\nRIGHT, KIND, HASH = {right}, type({right}), 1{LIARS}def give(): return {lie}"
     told = check("give", names(lines))
     assert (float(told), told.attempted) == (0, True) and "FAIL" in str(told), str(told)
+    assert (lie == "Pretends()") is ("says that it is something else" in str(told)), str(told)
 
 
 @pytest.mark.parametrize("lie", ["Int(4)", "Float(4.0)", "Str('4')", "Yes()", "Pretends()", "List()", "True", "Set()"])
@@ -188,7 +189,7 @@ def test_a_class_works_as_it_does_without_a_check():
         one, two = answer(3), answer(3)
         assert isinstance(one, torch.nn.Module) and len(list(one.parameters())) == 2
         assert not torch.equal(one.inner.weight, two.inner.weight)  # random numbers go on
-        assert one(torch.ones(2, 3)).shape == (2, 3) and one.both().first == 1 and one.size == 3
+        assert one(torch.ones(2, 3)).shape == (2, 3) and one.both() == (1, 2) and one.size == 3
 
     code = """
 import torch, collections
@@ -199,13 +200,20 @@ class Base(torch.nn.Module):
         self.n, self.inner = n, torch.nn.Linear(n, n)
 class Made(Base):
     def forward(self, x): return self.inner(x) * self.both().first
-    def both(self): return self.pair()
-    def pair(self): return Pair()
+    def both(self): return Both(1, 2)
     @property
     def size(self): return self.n
-class Pair: first = 1
 """
     space = names(code)
     method = space["Made"].forward
     told = check("Made", space)
     assert float(told) == 1 and space["Made"].forward is method, str(told)
+
+
+def test_what_is_patched_where_no_call_is_looked_at():
+    """In a property, say: put back all the same, before the check itself needs the builtins again."""
+    made = Exercise("Made", "99", "Made(), with size", 5, "easy", ())
+    made.check("size")(lambda answer: answer().size)
+    patches = "builtins.next = builtins.BaseException = builtins.all = builtins.isinstance = None"
+    told = graded("Made", f"import builtins\nclass Made:\n    @property\n    def size(self): {patches}")
+    assert float(told) == 1 and next(iter([3])) == 3, str(told)

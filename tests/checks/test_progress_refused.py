@@ -118,13 +118,14 @@ def test_what_is_kept_stays_where_no_more_can_be(kept_folder, monkeypatch):
             assert "1 of" in repr(Board()) and not list(kept_folder.glob("*.part"))
 
 
-def test_it_is_kept_again_once_it_can_be(kept_folder, monkeypatch, capsys):
-    with monkeypatch.context() as patched:
-        no_room(patched, kept_folder)
-        progress.measure("00", first=1)
-    assert "not kept" in repr(Board())
-    progress.measure("00", first=2)
-    assert progress.load()["measured"] == {"00": {"first": 2}} and "not kept" not in repr(Board())
+def test_it_is_kept_again_once_it_can_be(monkeypatch, kept_folder, capsys):
+    for value in (1, 2):  # and said again where it cannot be any more
+        with monkeypatch.context() as patched:
+            no_room(patched, kept_folder)
+            progress.measure("00", first=0)
+        assert "not kept" in repr(Board()) and "not kept" in capsys.readouterr().out
+        progress.measure("00", first=value)
+        assert progress.load()["measured"] == {"00": {"first": value}} and "not kept" not in repr(Board())
 
 
 def test_a_lock_costs_its_time_once(kept_folder, monkeypatch):
