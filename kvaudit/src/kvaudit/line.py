@@ -9,6 +9,7 @@ Arithmetic second, in the dtype as it runs. Logits decide; rows, lengths and tex
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -19,8 +20,9 @@ from .explain import explained
 from .judge import judge
 from .plan import plan_for
 from .play import SECONDS, play
+from .progress import Tell, silent
 from .references import reference_for
-from .report import Report, report_on
+from .report import Report, read_baseline, report_on
 from .subject import check_decoder, subject_of
 
 
@@ -35,6 +37,8 @@ def audit(
     explain: bool = True,
     call_seconds: float | None = SECONDS,
     name_seconds: float | None = NAMING,
+    baseline: str | os.PathLike[str] | None = None,
+    progress: Tell | None = None,
 ) -> Report:
     """Audit a decoder and return a `Report`; never raises for what the decoder does.
 
@@ -42,14 +46,26 @@ def audit(
     is found from `decoder.model` where it is left out. prompt `[B, T0]`, tokens `[B, n]` (int64): fed in the plain script
     instead of random ones, which `seed` draws. float64=False judges in the dtype as it is only. explain=False stops at
     the verdict. call_seconds: what one call may take (main thread, not on Windows), None for no limit;
-    name_seconds: what naming a bug may take. Raises TypeError and ValueError in words for what cannot be audited at all.
+    name_seconds: what naming a bug may take. baseline: a file with an earlier report's JSON; what deviates as it did there
+    is `ok`. progress: called with words before each stage and each script; what it raises ends the audit. Raises
+    TypeError and ValueError in words for what cannot be audited at all.
     """
-    began = time.perf_counter()
+    before = None if baseline is None else read_baseline(baseline)
+    began, tell = time.perf_counter(), progress or silent
+    tell("subject: the decoder and its reference")
     check_decoder(decoder)
     reference = reference_for(decoder) if reference is None else reference
-    plan = plan_for(subject_of(decoder, reference, float64), prompt, tokens, seed)
-    judged = judge(play(plan, call_seconds))
-    return report_on(explained(judged, deep=explain, seconds=name_seconds), time.perf_counter() - began)
+    subject = subject_of(decoder, reference, float64)
+    tell("plan: the scripts")
+    plan = plan_for(subject, prompt, tokens, seed)
+    played = play(plan, call_seconds)
+    tell("judge: the tolerance, and the verdict")
+    found = explained(judge(played), deep=explain, seconds=name_seconds, tell=tell)
+    tell("report")
+    report = report_on(found, time.perf_counter() - began)
+    if before is not None:
+        report.beside(before)
+    return report
 
 
 def assert_cached_equals_uncached(decoder: Any, reference: Any = None, **options: Any) -> Report:

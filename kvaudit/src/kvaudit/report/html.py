@@ -8,9 +8,14 @@ from math import log10
 from typing import TYPE_CHECKING
 
 from ..explain.rows import Forensics, Grid
+from . import chart
 from .picture import picture
+from .text import tolerance_words
+from .verdicts import VERDICTS
 
 if TYPE_CHECKING:
+    from ..explain import Suspect
+    from ..judge import Result
     from .report import Report
 
 SIDE, GAP, LEFT = 12, 1, 64  # of a cell; between cells; for the names of layers
@@ -19,15 +24,18 @@ LEVELS = 6  # of wrong, one for two powers of ten; 0 is right
 LIGHT = ("#e9e9e4", "#f0d95c", "#c9b464", "#a29672", "#7c7b78", "#4e576c", "#00224e")
 DARK = ("#33363b", "#0a3a6e", "#3f4a6b", "#6b6d76", "#989176", "#cbb968", "#fee838")
 INK = (
-    "--ink: #1c1c1c; --page: #ffffff; --soft: #f3f3f0; --line: #8a8a85",
-    "--ink: #ececec; --page: #17181a; --soft: #232528; --line: #9a9a95",
+    "--ink: #1c1c1c; --page: #ffffff; --soft: #f3f3f0; --line: #8a8a85; --v0: #00694c; --v1: #a53800; --v2: #6b4c00",
+    "--ink: #ececec; --page: #17181a; --soft: #232528; --line: #9a9a95; --v0: #4fd8ab; --v1: #ffa273; --v2: #f0c44c",
 )
+SIGNS = ("\N{CHECK MARK}", "\N{MULTIPLICATION X}", "?")  # of the exit codes; words and colour say it as well
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); max-width: 60rem; margin: 2rem auto;
   padding: 0 1rem }
 table { border-collapse: collapse } th, td { text-align: left; padding: .2rem .8rem .2rem 0; vertical-align: top }
 pre { background: var(--soft); padding: .8rem; overflow-x: auto } figure { margin: 1rem 0 } svg { max-width: 100%; height: auto }
 svg text { font: 10px system-ui, sans-serif; fill: var(--ink) } .key { display: flex; flex-wrap: wrap; gap: 1rem }
+caption { text-align: left; padding-bottom: .3rem } .wide { overflow-x: auto } summary { cursor: pointer }
+.verdict { border-left: .4rem solid; padding: .2rem .8rem; background: var(--soft) } .verdict strong { font-size: 1.3rem }
 .wrong { stroke: var(--ink); stroke-width: .6 } .none { fill: none; stroke: var(--line); stroke-width: .3 }
 """
 
@@ -35,38 +43,78 @@ svg text { font: 10px system-ui, sans-serif; fill: var(--ink) } .key { display: 
 def style() -> str:
     """The page's style, with the colours of both modes."""
     light, dark = (
-        f"{ink}; " + "; ".join(f"--c{n}: {color}" for n, color in enumerate(colors))
-        for ink, colors in zip(INK, (LIGHT, DARK))
+        "; ".join([ink, *(f"--{name}{n}: {color}" for name, row in rows for n, color in enumerate(row))])
+        for ink, rows in zip(INK, ((("c", LIGHT), ("s", chart.LIGHT)), (("c", DARK), ("s", chart.DARK))))
     )
     modes = (
         f":root {{ color-scheme: light dark; {light} }} @media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"
     )
-    return modes + STYLE + "\n".join(f".c{n} {{ fill: var(--c{n}) }}" for n in range(LEVELS + 1))
+    return modes + STYLE + chart.STYLE + "\n".join(f".c{n} {{ fill: var(--c{n}) }}" for n in range(LEVELS + 1))
 
 
-def html(report: Report) -> str:
-    """The whole report as one page, with the grids of its rows where they say something."""
-    title = escape(f"kvaudit: {report.verdict}")
-    parts = [f"<h1>{title}</h1>", f"<p>{escape(report.summary)}</p>", scripts(report)]
-    parts += [suspects(report), *rows(report), f"<h2>The report as text</h2><pre>{escape(str(report))}</pre>"]
+def html(report: Report, name: str = "") -> str:
+    """The whole report as one page. `name`: what was audited."""
+    title = escape(f"kvaudit: {report.verdict}" + (f" ({name})" if name else ""))
+    parts = [
+        f"<h1>{title}</h1>",
+        verdict(report),
+        suspects(report),
+        scripts(report),
+        chart.chart(report),
+        *rows(report),
+    ]
+    parts += [
+        shortest(report),
+        f"<details><summary>The report as text</summary><pre>{escape(str(report))}</pre></details>",
+    ]
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    page = f"<head>{head}<title>{title}</title><style>{style()}</style></head>\n<body>\n" + "\n".join(parts)
-    return f'<!doctype html>\n<html lang="en">{page}\n</body></html>\n'
+    page = f"<head>{head}<title>{title}</title><style>{style()}</style></head>\n<body><main>\n" + "\n".join(parts)
+    return f'<!doctype html>\n<html lang="en">{page}\n</main></body></html>\n'
+
+
+def verdict(report: Report) -> str:
+    """The verdict in words, what decided, and the baseline's word where there is one."""
+    code = report.exit_code
+    sign = f'<strong><span aria-hidden="true">{SIGNS[code]}</span> {escape(report.verdict)}</strong>'
+    known = "".join(
+        f"<p>Baseline: {escape(words)}.</p>" for words in (report.baseline.lines() if report.baseline else ())
+    )
+    meant = f"{VERDICTS[report.verdict][1]} (exit code {code})"
+    decided = f"Decided by {report.logic}; {tolerance_words(report.tolerance)}."
+    said = f"<p>{escape(report.summary)}</p>{known}<p>{escape(decided)}</p>"
+    return f'<div class="verdict" style="border-color: var(--v{code})"><p>{sign}: {escape(meant)}</p>{said}</div>'
 
 
 def scripts(report: Report) -> str:
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("script", "status", "largest", "what it exercises"))
-    body = "".join(
-        f"<tr><td>{escape(r.name)}</td><td>{escape(r.status)}</td>"
-        f"<td>{f'{max(r.diffs):.1e}' if r.diffs else '-'}</td><td>{escape(r.problem or r.about)}</td></tr>"
-        for r in report.results
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    names = ("script", "status", "largest difference", "first wrong", "what it exercises")
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    body = "".join(script(r) for r in report.results)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<h2>Scripts</h2><div class="wide">{table}</div>'
+
+
+def script(r: Result) -> str:
+    largest = f"{max(r.diffs):.1e}" if r.diffs else "-"
+    first = f"step {r.first[0]}, row {r.first[1]}" if r.first else "-"
+    words = f"{r.about}. {r.problem}" if r.problem else r.about
+    cells = "".join(f"<td>{escape(cell)}</td>" for cell in (r.status, largest, first, words))
+    return f'<tr><th scope="row">{escape(r.name)}</th>{cells}</tr>'
 
 
 def suspects(report: Report) -> str:
-    found = "".join(f"<li>{escape(s.words)}. Look at: {escape(s.look)}.</li>" for s in report.suspects)
+    found = "".join(f"<li>{suspect(s)}</li>" for s in report.suspects)
     return f"<h2>Suspects</h2><ol>{found}</ol>" if found else ""
+
+
+def suspect(s: Suspect) -> str:
+    where = f" It gives these logits to {s.residual:.0e} in: {', '.join(s.where)}." if s.residual is not None else ""
+    return f"<code>{escape(s.fault)}</code>: {escape(s.words)}. Look at: {escape(s.look)}.{escape(where)}"
+
+
+def shortest(report: Report) -> str:
+    if not report.test:
+        return ""
+    return f"<h2>The shortest case that shows it, as a test</h2><pre><code>{escape(report.test)}</code></pre>"
 
 
 def rows(report: Report) -> Iterator[str]:

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from .. import __version__
 from ..explain import Explained, Suspect
 from ..explain.rows import Forensics
 from ..judge import Result, Tolerance
+from .baseline import SCHEMA, Compared, Known, compare, known, read_baseline
 from .html import html
 from .picture import picture
 from .text import lines
-
-VERDICTS: dict[str, tuple[int, str]] = {  # verdict -> (exit code, what it means)
-    "equal": (0, "the cached decoder computes what the uncached model computes"),
-    "rounding": (0, "the logic is right; the numbers differ by rounding"),
-    "different by specification": (0, "cached and uncached are meant to differ"),
-    "differs": (1, "the cached decoder does not compute what the uncached model computes"),
-    "unknown pattern": (1, "the logits differ, and no known bug reproduces them"),
-    "not deterministic": (1, "the same call on the same tokens gives different logits"),
-    "error in the decoder": (1, "the decoder broke off or broke the rules of the call"),
-    "no answer in time": (2, "a call took longer than it may; nothing after it was run"),
-    "inconclusive": (2, "the difference lies where neither a bug nor rounding can be excluded"),
-    "the oracles disagree": (2, "the reference itself cannot be trusted: two uncached computations differ"),
-}
+from .verdicts import UNJUDGED, VERDICTS, WRONG
 
 
 @dataclass
@@ -51,6 +44,7 @@ class Report:
     test: str = ""
     forensics: Forensics | None = None  # what the decoder's rows say, where its logits are wrong
     seconds: float = 0.0
+    baseline: Compared | None = None  # beside what was known before
 
     @property
     def ok(self) -> bool:
@@ -58,7 +52,22 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        return VERDICTS[self.verdict][0]
+        """0, 1 or 2, as the verdict says; what a baseline has is 0."""
+        code = VERDICTS[self.verdict][0]
+        return self.baseline.exit_code if self.baseline and code == WRONG else code
+
+    def beside(self, before: Known) -> None:
+        """Compare it with a baseline; where nothing was judged there is nothing to compare."""
+        if VERDICTS[self.verdict][0] != UNJUDGED:
+            self.baseline = compare(before, known(self.to_dict()))
+
+    def write_baseline(self, file: str | os.PathLike[str]) -> None:
+        """Write it as the baseline that later reports are compared with. Raises ValueError where nothing was judged."""
+        if VERDICTS[self.verdict][0] == UNJUDGED:
+            raise ValueError(f"{file} was not written as a baseline: nothing was judged ({self.verdict})")
+        self.baseline = None
+        Path(file).write_text(self.to_json() + "\n", encoding="utf-8")
+        self.beside(read_baseline(file))
 
     def __str__(self) -> str:
         return "\n".join(lines(self))
@@ -73,25 +82,37 @@ class Report:
         """Where rows are wrong, as text: a grid of layers and rows. Empty where they say nothing."""
         return picture(self.forensics) if self.forensics else ""
 
-    def to_html(self) -> str:
-        """The report as a page that stands alone, with the grids."""
-        return html(self)
+    def to_html(self, name: str = "") -> str:
+        """The report as a page that stands alone, with a chart of the steps and the grids. `name`: what was audited."""
+        return html(self, name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        told = ("verdict", "summary", "dtype", "max_abs_diff", "first", "arithmetic", "caught", "injected", "unseen")
+        """Plain values, for JSON; `schema.json` beside this module says what each is. A run gives the same every time."""
+        told = ("verdict", "exit_code", "summary", "dtype", "logic", "max_abs_diff", "first", "arithmetic")
+        more = ("caught", "injected", "unseen", "independence", "regret", "certificate", "notes", "test")
         return {
-            **{name: getattr(self, name) for name in told},
+            "schema": SCHEMA,
+            "kvaudit": __version__,
+            **{name: getattr(self, name) for name in (*told, *more)},
             "tolerance": {**vars(self.tolerance), "value": self.tolerance.value},
             "suspects": [vars(s) for s in self.suspects],
             "scripts": [{k: v for k, v in vars(r).items() if k != "logits"} for r in self.results],
             "rows": self.forensics.to_dict() if self.forensics else None,
-            "regret": self.regret,
-            "notes": self.notes,
+            "baseline": self.baseline.to_dict() if self.baseline else None,
         }
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2)
+        """The same as text; a number that is not finite, which JSON does not have, is null."""
+        return json.dumps(finite(self.to_dict()), indent=2, allow_nan=False)
+
+
+def finite(value: Any) -> Any:
+    """Plain values with None for what is not finite."""
+    if isinstance(value, dict):
+        return {key: finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def report_on(found: Explained, seconds: float = 0.0) -> Report:

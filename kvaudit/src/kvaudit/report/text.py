@@ -17,6 +17,8 @@ def lines(report: Report) -> Iterator[str]:
     yield f"  decided by   {report.logic}; {tolerance_words(report.tolerance)}"
     if report.arithmetic is not None:
         yield f"  arithmetic   {report.dtype}: cached is {report.arithmetic:.2f} times as far from float64 as uncached is"
+    if report.baseline is not None:
+        yield from (f"  baseline     {words}" for words in report.baseline.lines())
     yield ""
     yield "  script           largest     first wrong   what it exercises"
     yield from map(script_line, report.results)
