@@ -47,7 +47,7 @@ def judge(played: Played) -> Judged:
     oracle = examine((who.exact or who.native).reference)
     judged = decide(played)
     judged.independence = oracle.independence
-    judged.notes += [*oracle.notes, *played.notes]
+    judged.notes += oracle.notes
     if oracle.problem:
         judged.settled.verdict, judged.settled.summary = "the oracles disagree", oracle.problem
     return judged
