@@ -152,7 +152,9 @@ def test_the_chart_draws_each_difference_at_its_height():
 def test_the_chart_has_its_table_and_says_how_many_are_left_out():
     more = [Result(f"script {n}", "", "equal", [10.0**-n]) for n in range(7)]
     drawn = Page(chart.chart(Report("equal", "", "float32", 1.0, Tolerance(1e-9, 1, 1, 1), more)))
-    assert len(drawn.all("polyline")) == chart.LINES == 5 and "2 more are not drawn" in drawn.texts("figcaption")[0]
+    assert (
+        len(drawn.all("polyline")) == len(chart.MARKS) == 5 and "2 more are not drawn" in drawn.texts("figcaption")[0]
+    )
     (table,) = drawn.texts("table")
     assert all(f"script {n}{10.0**-n:.1e}" in table for n in range(7))
     assert chart.chart(Report("equal", "", "float32", 0.0, Tolerance(1e-9, 1, 1, 1), [CHUNKS])) == ""

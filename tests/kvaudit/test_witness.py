@@ -73,7 +73,9 @@ def assert_the_same_answers(replays, script, rules):
 
 def test_calls_that_hypotheses_share_are_what_each_of_them_computes_alone():
     replays, script = Replays(reference("rope", window=5)), everything()
-    known = catalogue(replays.reference, capacities=[20])
+    known = [
+        h for h in catalogue(replays.reference, capacities=[20]) if h.family != "rounding"
+    ]  # those act in each call
     for h in known:
         assert_the_same_answers(replays, script, h.rules)
     calls = len(replays.kept)

@@ -198,7 +198,7 @@ WRONG = {
         ("tokens, self.past)\n        return logits[:, -1]", "tokens, self.past)\n        return logits[:, -1].softmax(-1)", "FAIL  the audit"),
         ("        return self.past", "        return []", "layers() is a list of 0; expected a list of 3 pairs"),
         ("        return self.past", "        return [k for k, _ in self.past]", "layers()[0] is a Tensor; expected 2 things: (K, V)"),
-        ("n = 0 if past is None else past[0][0].shape[2]", "n = 0 if past is None else past[0][0].shape[2] + 1", "It looks like: decode positions are 1 too large; look at"),
+        ("n = 0 if past is None else past[0][0].shape[2]", "n = 0 if past is None else past[0][0].shape[2] + 1", "It looks like: on a filled cache positions are 1 too large; look at"),
         ("tril(S - T)", "tril() if T > 1 else torch.ones(T, S, dtype=torch.bool)", "It looks like: a chunk's mask is not shifted by the cached rows; look at"),
         ("self.model, self.past = model, None", "self.past = model", "AttributeError"),
     ],

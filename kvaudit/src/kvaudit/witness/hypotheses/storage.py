@@ -38,7 +38,7 @@ def in_groups(size: int) -> Rounded:
 
     def rounded(x: Tensor) -> Tensor:
         if x.shape[-1] % size or not x.numel():
-            return x
+            return in_steps(x, 7, -1)  # the row is one group
         return in_steps(x.reshape(*x.shape[:-1], -1, size), 7, -1).flatten(-2)
 
     return rounded
