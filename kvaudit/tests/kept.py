@@ -5,7 +5,14 @@ The form says how tensors look from outside (`layers`) and how they come back; a
 
 import torch
 
+from kvaudit.explain.rows.examine import examine
+from kvaudit.judge.result import result_of
+from kvaudit.plan import plan_for
+from kvaudit.play import play_script
+from kvaudit.subject import subject_of
 from kvaudit.witness import attend
+
+TOLERANCE = 1e-8
 
 SLOTS = 4  # rows of a block
 ROOM = 40  # rows of a buffer
@@ -225,3 +232,25 @@ class Kept:
         twin = Kept(self.reference, self.form, self.spoil, self.attention, self.shift)
         vars(twin).update(vars(self) | {"rows": list(self.rows)})
         return twin
+
+
+def examined(decoder, name="plain", calibration=("one token",), reference=None):
+    """What the rows say in one script, in float64, and that script's result."""
+    who = subject_of(decoder, reference or decoder.reference)
+    scripts = [script for script in plan_for(who) if script.name in (name, *calibration)]
+    played = {script.name: (script, result_of(play_script(script, who.exact), TOLERANCE)) for script in scripts}
+    script, result = played[name]
+    right = [played[n] for n in calibration if played[n][1].status == "equal"]
+    return examine(script, who.exact, result, TOLERANCE, right), result
+
+
+def signs(seen):
+    """(layer, part, kind, rows, whose or how) of all that is wrong; of batch rows and heads, where they are not all."""
+    B, H, _ = seen.shapes
+    return {
+        (w.layer, w.part, w.kind, w.rows)
+        + tuple(x for x in (w.of.layer, w.of.part, w.of.batch, w.of.row, w.of.when, w.detail) if x not in (None, ""))
+        + (() if len(w.batch) == B else (f"batch {w.batch}",))
+        + (() if len(w.heads) == H else (f"heads {w.heads}",))
+        for w in seen.wrong
+    }

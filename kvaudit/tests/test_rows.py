@@ -6,12 +6,8 @@ import pytest
 import torch
 
 import kept
-from kept import Form, Kept, layout, turn
-from kvaudit.explain.rows.examine import examine
-from kvaudit.judge.result import result_of
-from kvaudit.plan import plan_for
-from kvaudit.play import play_script
-from kvaudit.subject import Side, Uncached, subject_of
+from kept import Form, Kept, examined, layout, signs, turn
+from kvaudit import audit
 from second_implementation.adapter import Reference
 from second_implementation.network import Spec, weights
 
@@ -22,19 +18,7 @@ SLIDING = Reference(REFERENCE.w, replace(SPEC, span=WINDOW))
 LEARNED = Reference(
     weights(replace(SPEC, positions="learned"), 0, 0.2, torch.float64), replace(SPEC, positions="learned")
 )
-TOLERANCE = 1e-8
 T0 = 13  # tokens of the plain prompt; step 1 feeds row 13
-
-
-def examined(decoder, name="plain", calibration=("one token",)):
-    """What the rows say in one script, and that script's result."""
-    reference = decoder.reference
-    side = Side(Uncached.of(reference), subject_of(decoder, reference).native.build)
-    scripts = [script for script in plan_for(subject_of(decoder, reference)) if script.name in (name, *calibration)]
-    played = {script.name: (script, result_of(play_script(script, side), TOLERANCE)) for script in scripts}
-    script, result = played[name]
-    right = [played[n] for n in calibration if played[n][1].status == "equal"]
-    return examine(script, side, result, TOLERANCE, right), result
 
 
 def at(step, change, layer=None):
@@ -50,18 +34,6 @@ def put(x, rows, value):
     x = x.clone()
     x[:, :, rows] = value
     return x
-
-
-def signs(seen):
-    """(layer, part, kind, rows, whose or how) of all that is wrong; of batch rows and heads, where they are not all."""
-    B, H, _ = seen.shapes
-    return {
-        (w.layer, w.part, w.kind, w.rows)
-        + tuple(x for x in (w.of.layer, w.of.part, w.of.batch, w.of.row, w.of.when, w.detail) if x not in (None, ""))
-        + (() if len(w.batch) == B else (f"batch {w.batch}",))
-        + (() if len(w.heads) == H else (f"heads {w.heads}",))
-        for w in seen.wrong
-    }
 
 
 def both(layer, *rest):
@@ -259,6 +231,13 @@ def test_a_wrong_position_is_told_over_all_its_rows(reference, off):
     rows = tuple(range(13, 20))
     rotated, made = {(0, "K", "rotated", rows, f"{off:+d}")}, both(0, "fed", rows, f"position {off:+d}")
     assert seen.step == 1 and signs(seen) == (rotated if reference is REFERENCE else made), seen.words
+
+
+def test_rows_that_are_not_finite_are_told_though_there_is_an_error():
+    spoil = at(1, lambda d, k, v: (k, put(v, 4, torch.nan)), 1)
+    report = audit(Kept(REFERENCE, spoil=spoil), REFERENCE)
+    assert report.verdict == "error in the decoder" and signs(report.forensics) == {(1, "V", "not finite", (4,))}
+    assert "Rows: layer 1, row 4: values are not finite; first after step 1 of plain." in str(report)
 
 
 def test_a_wrong_token_is_told_by_its_place():

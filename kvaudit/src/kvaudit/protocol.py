@@ -8,7 +8,10 @@ A *decoder* is under audit. It must have `prefill` and `decode`; what else it ha
     decode(token [B]) -> logits [B, V]          one token more
     extend(tokens [B, T]) -> logits [B, V]      a chunk on a filled cache         unlocks: chunks, second turns
     crop(n), reorder(parents [B]), fork()       rollback, beams, a shared prefix  unlocks: those scripts
-    layers() -> [(K, V), …]                     live rows [B, H_kv, S, D]         unlocks: rows in the report
+    layers() -> [(K, V), …]                     rows of each layer [B, H_kv, S, D], axes in any order, or a whole buffer;
+                                                unlocks: what wrong rows are
+    block_table() -> [B, n] of block numbers    of a paged cache, where layers() gives pools [blocks, slots, H_kv, D] or
+                                                [blocks, H_kv, slots, D]; -1 where there is no block
     generate(prompt [B, T], n) -> tokens [B, n] its own loop                      unlocks: the loop, too, is judged
     double()                                    the same in float64, where the audit cannot convert it by itself
     window, capacity                            tokens that a window keeps; rows that fit and must not be overrun

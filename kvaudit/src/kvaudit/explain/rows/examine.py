@@ -19,12 +19,13 @@ SENSE = 0.9  # of layer 0's first rows must be right rows, be it others, where n
 
 def proven(steps: Sequence[Step], gaps: Sequence[float], tolerance: float) -> list[Step]:
     """States in which the rows are right, however they are kept: the next token got right logits from them."""
-    after = zip(steps, steps[1:])
-    return [
-        a
-        for a, b in after
-        if (a.call.on, a.at + 1) == (b.call.on, b.at) and b.call.kind != "prefill" and gaps[b.number] <= tolerance
-    ]
+    right = [step for step in steps if step.number < len(gaps) and gaps[step.number] <= tolerance]
+    return [a for a in steps for b in right if follows(a, b)]
+
+
+def follows(a: Step, b: Step) -> bool:
+    """Whether the second answer is made of what is held after the first."""
+    return (a.call.on, a.at + 1) == (b.call.on, b.at) and b.call.kind != "prefill"
 
 
 def examine(
@@ -49,7 +50,7 @@ def examine(
     unread = {at for state in known_right for at, x in state.laid.items() if bool(x.wrong.any())}
     for state in laid:
         state.laid = {at: x for at, x in state.laid.items() if at not in unread}
-    late = next((i for i, gap in enumerate(gaps) if gap > tolerance), len(laid) - 1)
+    late = next((i for i, gap in enumerate(gaps) if gap > tolerance), min(len(gaps), len(laid) - 1))
     seen = Examined(script, laid, known_right, views, reference, late, tolerance).told() if late < len(laid) else None
     return None if seen is None or (not sure and may_be_a_form(seen)) else seen
 

@@ -150,7 +150,11 @@ def numbers(cells: Cells, whole: Tensor | None) -> None:
             cells.signs[i].add(("rounded", Of(), bits))
         elif bool(close[i].any(dim=1).all()):
             cells.signs[i].add(("heads", Of(), " ".join(map(str, taken[i].tolist()))))
-        elif float(factor[i].abs()) > 1e-3 and float(off[i]) <= cells.limit * max(1.0, float(factor[i].abs())):
+        elif (
+            abs(float(factor[i]) - 1) > 0.02
+            and float(factor[i].abs()) > 1e-3
+            and float(off[i]) <= cells.limit * max(1.0, float(factor[i].abs()))
+        ):
             cells.signs[i].add(("scaled", Of(), f"{float(factor[i]):.4g}"))
         elif bool(ordered[i]):
             cells.signs[i].add(("order", Of(), ""))

@@ -76,7 +76,7 @@ def groups(step: Step, script: Script) -> Iterator[Group]:
         if witness is not now.decoders[name]:
             yield from of_witness(witness, "fork", live=True)
     for before, call in zip(step.answers, script.calls[1 : step.at + 1]):
-        if call.on == name and call.kind in ("prefill", "reorder"):
+        if call.on == name and call.kind in ("prefill", "reorder", "select"):
             yield from earlier(before, name, "request" if call.kind == "prefill" else "reorder")
 
 

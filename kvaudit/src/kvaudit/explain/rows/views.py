@@ -20,6 +20,8 @@ from .record import Step
 from .right import Right, right_at
 from .turns import evenly_turned, turn_on, turned
 
+NOISE = 100  # steps of the arithmetic: what is off by less is not rounded to fewer bits
+
 
 @dataclass(frozen=True)
 class View:
@@ -56,7 +58,16 @@ def fitted(steps: Sequence[Step], part: int, reference: Uncached) -> View | None
             best, most = view, score
         if most == 1.0:
             break
-    return best if most >= 0.5 else None
+    return within_rounding(best, *samples[0], part, reference) if best is not None and most >= 0.5 else None
+
+
+def within_rounding(view: View, step: Step, right: Right, part: int, reference: Uncached) -> View:
+    """The view with its storage format, where that moves less than what counts as a difference."""
+    pair = None if view.bits else beside(view, step, right, part, reference)
+    if pair is None or float((pair[0] - pair[1]).abs().max()) <= NOISE * limit(pair[1], reference.unit**2):
+        return view
+    bits, slack = recognise(*pair)
+    return replace(view, bits=bits, slack=slack) if bits else view
 
 
 def plain(step: Step, part: int) -> list[View]:
